@@ -1,0 +1,262 @@
+"""A pause is consumed at most once, by the holder of its run's latest token.
+
+Every decision of the protocol is one of these pure functions from records to records:
+no clock, no I/O, no randomness. What time it is, and whether a holder is known to be
+dead, comes in as an argument.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from remit_gates._model import (
+    Answer,
+    Claim,
+    Consumption,
+    Delivery,
+    Intent,
+    Outcome,
+    Phase,
+    Reason,
+    Record,
+)
+from remit_gates._policy import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """The delivery may be served once `record` has been swapped in.
+
+    Attributes:
+        record: The record with the new claim.
+        claim: That claim.
+        replaced: The claim of a dead holder that it takes the place of.
+    """
+
+    record: Record
+    claim: Claim
+    replaced: Claim | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The delivery is not to be served, and the record stays as it is.
+
+    Attributes:
+        reason: Why.
+        claim: The claim in its way.
+        consumption: The consumption in its way.
+        retry_after: Seconds after which the verdict may be another; None for never.
+    """
+
+    reason: Reason
+    claim: Claim | None = None
+    consumption: Consumption | None = None
+    retry_after: float | None = None
+
+
+Verdict = Granted | Refused
+
+
+def decide(
+    record: Record, delivery: Delivery, lease_left: float | None, policy: Policy, now: float
+) -> Verdict:
+    """Whether `delivery` may be served on a run of which `record` is all that is known.
+
+    Args:
+        record: The record as read, before what is parked was loaded.
+        delivery: The delivery as its adapter judged it against what was loaded.
+        lease_left: Seconds left to the active claim; zero or less when it has expired
+            or its holder is known to be dead.
+        policy: The choices that the protocol leaves open.
+        now: The store's clock when the record was read.
+    """
+    active = record.claim
+    if active is not None and lease_left is not None and lease_left > 0:
+        return Refused(
+            Reason.IN_PROGRESS, active, record.by_token(active.token), retry_after=lease_left
+        )
+    if delivery.id is not None:
+        used = record.by_delivery(delivery.id)
+        # A redelivered message never answers the next question, even one of the same name.
+        if used is not None and (
+            used.reopened == "anew" or not _answers(delivery, used.pause)
+        ):
+            return Refused(Reason.CONSUMED, active, used)
+    if delivery.intent is Intent.ANSWER:
+        for answer in delivery.answers:
+            entry = record.closed(answer.pause)
+            reason = None if entry is None else _closed(entry, delivery, policy)
+            if reason is not None:
+                return Refused(reason, active, entry)
+    if delivery.reason is not None:
+        return Refused(delivery.reason, active)
+    if (
+        active is not None
+        and delivery.intent is Intent.ANSWER
+        and policy.on_abandoned == "refuse"
+    ):
+        return Refused(Reason.ABANDONED, active, record.by_token(active.token))
+    return _grant(record, delivery, policy, now)
+
+
+def _answers(delivery: Delivery, pause: str) -> bool:
+    return any(answer.pause == pause for answer in delivery.answers)
+
+
+def _closed(entry: Consumption, delivery: Delivery, policy: Policy) -> Reason | None:
+    """Why `entry` keeps its pause closed to `delivery`; None if another attempt is due."""
+    if entry.phase is Phase.SETTLED:
+        return Reason.CONSUMED
+    if entry.phase is Phase.FAILED:
+        redelivered = delivery.id is not None and delivery.id == entry.delivery
+        return None if redelivered or policy.on_failure == "retry" else Reason.FAILED
+    return None if policy.on_abandoned == "serve" else Reason.ABANDONED
+
+
+def _grant(record: Record, delivery: Delivery, policy: Policy, now: float) -> Granted:
+    """The record in which `delivery` holds the claim, with the next token."""
+    # Tokens start at the store's clock in milliseconds: a record that was deleted and
+    # made anew must not hand out a token that an earlier holder still carries.
+    token = max(record.token + 1, int(now * 1000))
+    entries: tuple[Consumption, ...] = ()
+    if delivery.intent is Intent.ANSWER:
+        entries = tuple(
+            _consume(record, delivery, answer, token, now) for answer in delivery.answers
+        )
+    elif delivery.intent is Intent.CONTINUE:
+        entries = tuple(_adopt(entry, delivery, token) for entry in record.unfinished)
+    after = record
+    for entry in entries:
+        after = after.with_consumption(entry)
+    claim = Claim(
+        holder=delivery.holder,
+        token=token,
+        attempt=max((entry.attempt for entry in entries), default=1),
+        intent=delivery.intent,
+        pauses=tuple(entry.pause for entry in entries),
+        lease=policy.lease,
+        since=now,
+        key=_key(entries, delivery),
+        delivery=delivery.id,
+        actor=delivery.actor,
+    )
+    return Granted(replace(after, token=token, claim=claim), claim, record.claim)
+
+
+def _consume(
+    record: Record, delivery: Delivery, answer: Answer, token: int, now: float
+) -> Consumption:
+    generation, attempt = 0, 1
+    before = record.consumption(answer.pause)
+    if before is not None and before.reopened == "anew":
+        generation = before.generation + 1
+    elif before is not None:
+        generation, attempt = before.generation, before.attempt + 1
+    return Consumption(
+        pause=answer.pause,
+        generation=generation,
+        token=token,
+        attempt=attempt,
+        phase=Phase.RUNNING,
+        digest=answer.digest,
+        delivery=delivery.id,
+        actor=delivery.actor,
+        holder=delivery.holder,
+        since=now,
+    )
+
+
+def _adopt(entry: Consumption, delivery: Delivery, token: int) -> Consumption:
+    """`entry` as the next attempt, which goes on with the answer that is recorded."""
+    return replace(
+        entry,
+        token=token,
+        attempt=entry.attempt + 1,
+        phase=Phase.RUNNING,
+        holder=delivery.holder,
+        until=None,
+        outcome=None,
+    )
+
+
+def _key(entries: tuple[Consumption, ...], delivery: Delivery) -> str:
+    """What names the work of a claim, the same for every attempt at it."""
+    if not entries:
+        return f"@{delivery.position}"
+    return " ".join(sorted(f"{entry.pause}~{entry.generation}" for entry in entries))
+
+
+def settle(
+    record: Record, token: int, outcome: Outcome, until: float, applied: bool
+) -> Record | None:
+    """The record after the run of the claim with `token` ended in `outcome`.
+
+    A run that ended parked re-opens every pause that then waits, whatever an earlier
+    attempt left behind. None when the claim is no longer the active one.
+    """
+    claim = record.claim
+    if claim is None or claim.token != token:
+        return None
+    phase = Phase.FAILED if outcome.state == "failed" else Phase.SETTLED
+    # When this run took the answer in and a question waits under the same name, it is
+    # the next question. After a recovery it is the old one, asked again.
+    asked: Literal["again", "anew"] = "anew" if claim.intent is Intent.ANSWER else "again"
+    entries = []
+    for entry in record.consumptions:
+        waits = entry.pause in outcome.waiting and not entry.reopened
+        if entry.token == token:
+            entry = replace(
+                entry,
+                phase=phase,
+                until=until,
+                outcome=outcome,
+                applied=entry.applied or applied,
+                reopened=asked if waits else entry.reopened,
+            )
+        elif waits:
+            entry = replace(entry, reopened="again")
+        entries.append(entry)
+    return replace(record, served=token, claim=None, consumptions=tuple(entries))
+
+
+def withdraw(record: Record, token: int, before: Record) -> Record | None:
+    """The record as if the claim with `token` had never been: `before`, but the token
+    stays spent. None when the claim is no longer the active one."""
+    if record.claim is None or record.claim.token != token:
+        return None
+    return replace(before, token=record.token)
+
+
+def release(
+    record: Record,
+    lease_left: float | None,
+    now: float,
+    *,
+    pause: str | None = None,
+    actor: str | None = None,
+    detail: str | None = None,
+) -> Record | Refused:
+    """The record in which what did not finish may be answered again.
+
+    Args:
+        record: The record as read.
+        lease_left: As for `decide`; a live claim is refused.
+        now: The store's clock.
+        pause: Only this pause; None for every unfinished one.
+        actor: Who releases.
+        detail: Why.
+    """
+    if record.claim is not None and lease_left is not None and lease_left > 0:
+        return Refused(Reason.IN_PROGRESS, record.claim, retry_after=lease_left)
+    outcome = Outcome("released", detail=detail, actor=actor)
+    entries = tuple(
+        replace(entry, phase=Phase.FAILED, until=now, outcome=outcome, reopened="again")
+        if entry.phase is not Phase.SETTLED
+        and not entry.reopened
+        and pause in (None, entry.pause)
+        else entry
+        for entry in record.consumptions
+    )
+    return replace(record, claim=None, consumptions=entries)

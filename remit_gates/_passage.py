@@ -1,0 +1,302 @@
+"""The protocol as generators: losers never write, and a stale winner cannot.
+
+Each flow yields operations and is sent their results. It does no I/O, reads no clock and
+never sleeps; `_drive` does, once for sync and once for async. A granted claim was
+swapped in at the version that was read before the load, so nothing gated happened to the
+run in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from remit_gates._decide import Granted, Refused, decide, settle, withdraw
+from remit_gates._model import (
+    Claim,
+    Delivery,
+    Holder,
+    Intent,
+    Outcome,
+    Phase,
+    Reason,
+    Record,
+    RunKey,
+    Snapshot,
+)
+from remit_gates._ops import Dead, Flow, Load, Now, Read, Renew, Sleep, Swap
+from remit_gates._policy import Policy
+from remit_gates.errors import ClaimLost, OutcomeUnknown, RemitError, UsageError
+
+
+FIRST_POLL: Final = 0.02
+"""Seconds before a waiting delivery looks again for the first time; doubled each time."""
+
+LAST_POLL: Final = 1.0
+"""Seconds between two looks at the most."""
+
+TRIES: Final = 64
+"""Swaps of one flow at the most. Each that fails means that another delivery moved."""
+
+
+Judge = Callable[[Any, Record], Delivery]
+"""What the adapter makes of a delivery, given what was loaded and the record. Pure."""
+
+
+@dataclass(slots=True)
+class Passage:
+    """A granted claim while its run goes on. The heartbeat moves `version` and
+    `deadline`; everything else stays.
+
+    Attributes:
+        run: The run.
+        before: The record as it was before the claim, for a withdrawal.
+        record: The record with the claim, as it stands in the store.
+        claim: The claim.
+        replaced: The claim of a dead holder that this one took the place of.
+        version: The version of `record` in the store.
+        entered: The monotonic clock just before the claim was sent.
+        deadline: The monotonic clock at which the lease may have ended.
+        loaded: What was loaded for the delivery that was granted.
+        delivery: That delivery.
+    """
+
+    run: RunKey
+    before: Record
+    record: Record
+    claim: Claim
+    replaced: Claim | None
+    version: int
+    entered: float
+    deadline: float
+    loaded: Any
+    delivery: Delivery
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """A delivery that was refused, with all that a message about it needs.
+
+    Attributes:
+        run: The run.
+        verdict: Why.
+        delivery: The delivery as judged; None when it was refused before the load.
+        loaded: What was loaded; None likewise.
+        waited: Whether it waited for another delivery first.
+    """
+
+    run: RunKey
+    verdict: Refused
+    delivery: Delivery | None = None
+    loaded: Any = None
+    waited: bool = False
+
+
+def enter(run: RunKey, holder: Holder, policy: Policy, judge: Judge) -> Flow[Passage | Denied]:
+    """Read, load, decide, swap; again from the start whenever someone else moved.
+
+    Raises:
+        OutcomeUnknown: The claim was sent, and the store did not say whether it landed.
+            Nothing ran; if it did land, it lapses with its lease.
+        UsageError: The answer does not name its pause, and the policy demands it.
+    """
+    first: Snapshot | None = None
+    asked: tuple[Granted, Snapshot, Delivery, Any, float] | None = None
+    until: float | None = None
+    poll = FIRST_POLL
+    for _ in range(TRIES):
+        snap = yield Read(run)
+        if asked is not None and _holds(snap.record, holder):
+            return _passage(run, *asked, snap.version, policy)
+        lease_left = yield from _lease(snap)
+        while lease_left is not None and lease_left > 0:
+            denied = Denied(run, _in_progress(snap, lease_left), waited=until is not None)
+            if policy.on_conflict == "refuse":
+                return denied
+            now = yield Now()
+            until = now + policy.wait_timeout if until is None else until
+            if now >= until:
+                return denied
+            first = first or snap
+            yield Sleep(min(poll, until - now))
+            poll = min(poll * 2, LAST_POLL)
+            snap = yield Read(run)
+            lease_left = yield from _lease(snap)
+        loaded = yield Load()
+        delivery = judge(loaded, snap.record)
+        if delivery.intent is Intent.ANSWER and policy.answers == "bound" and not delivery.bound:
+            raise UsageError(
+                f"Run {run}: the answer does not name the pause that it answers, and the"
+                " policy is answers='bound'. It was not recorded and nothing ran. Answer by"
+                " interrupt id or with a ticket."
+            )
+        first = first or snap
+        verdict = _overtaken(first.record, snap.record, delivery) or decide(
+            snap.record, delivery, lease_left, policy, snap.now
+        )
+        if isinstance(verdict, Refused):
+            return Denied(run, verdict, delivery, loaded, until is not None)
+        sent = yield Now()
+        asked = (verdict, snap, delivery, loaded, sent)
+        try:
+            version = yield Swap(run, snap.version, verdict.record, policy.lease, True)
+        except OutcomeUnknown:
+            continue
+        if version is not None:
+            return _passage(run, *asked, version, policy)
+    raise OutcomeUnknown(
+        f"Run {run}: the claim was sent {TRIES} times and the store never said whether it"
+        f" landed. Nothing ran. If it did land, it lapses in {policy.lease:g} s."
+    )
+
+
+def leave(passage: Passage, outcome: Outcome | None, applied: bool = False) -> Flow[bool]:
+    """Settle the claim with `outcome`, or withdraw it when there is none.
+
+    The swap goes out at the version that entering left; the record is read only when
+    that fails. Returns whether the claim was still this passage's own.
+    """
+    token = passage.claim.token
+    record, version = passage.record, passage.version
+    unsure = False
+    for _ in range(TRIES):
+        until = passage.claim.since + (yield Now()) - passage.entered
+        lease: float | None = None
+        if outcome is None:
+            after = withdraw(record, token, passage.before)
+            # A dead holder's claim that was taken over comes back as dead as it was.
+            lease = None if passage.before.claim is None else 0.0
+        else:
+            after = settle(record, token, outcome, until, applied)
+        if after is None:
+            return unsure and _left(record, token)
+        try:
+            if (yield Swap(passage.run, version, after, lease, False)) is not None:
+                return True
+        except OutcomeUnknown:
+            unsure = True
+        snap = yield Read(passage.run)
+        record, version = snap.record, snap.version
+    return False
+
+
+def renew(passage: Passage) -> Flow[bool]:
+    """Extend the lease; False when the claim is no longer this passage's own.
+
+    A store extends only an unexpired lease, so that whoever read it as expired may take
+    over. A holder that comes late must win the swap against them.
+    """
+    lease = passage.claim.lease
+    sent = yield Now()
+    if (yield Renew(passage.run, passage.claim.token, lease)):
+        passage.deadline = sent + lease
+        return True
+    for _ in range(TRIES):
+        snap = yield Read(passage.run)
+        if not _holds(snap.record, passage.claim.holder):
+            return False
+        sent = yield Now()
+        try:
+            version = yield Swap(passage.run, snap.version, snap.record, lease, False)
+        except OutcomeUnknown:
+            continue
+        if version is not None:
+            passage.version = version
+            passage.deadline = sent + lease
+            return True
+    return False
+
+
+def fence(passage: Passage) -> Flow[None]:
+    """Let a write of the framework through only while the lease is provably alive.
+
+    Raises:
+        ClaimLost: The holder was replaced, or the store cannot say that it was not.
+    """
+    if (yield Now()) < passage.deadline:
+        return
+    try:
+        held = yield from renew(passage)
+    except RemitError as error:
+        raise ClaimLost(_lost(passage, f"the store cannot renew it ({error})")) from error
+    if not held:
+        raise ClaimLost(_lost(passage, "another delivery or an operator has taken its place"))
+
+
+def _lease(snap: Snapshot) -> Flow[float | None]:
+    """Seconds left to the active claim; zero when its holder is known to be dead."""
+    claim = snap.record.claim
+    if claim is None or snap.lease_left is None or snap.lease_left <= 0:
+        return snap.lease_left
+    return 0.0 if (yield Dead(claim.holder)) else snap.lease_left
+
+
+def _in_progress(snap: Snapshot, lease_left: float) -> Refused:
+    claim = snap.record.claim
+    entry = None if claim is None else snap.record.by_token(claim.token)
+    return Refused(Reason.IN_PROGRESS, claim, entry, lease_left)
+
+
+def _overtaken(first: Record, record: Record, delivery: Delivery) -> Refused | None:
+    """The refusal of a delivery that names no pause, when another was served since it
+    first looked: what it came for is gone."""
+    if delivery.bound or first is record:
+        return None
+    claim = record.claim
+    if claim is not None and first.claim == claim:
+        # It waited for a holder that then died. Only what that holder had is what it
+        # can have come for.
+        named = {answer.pause for answer in delivery.answers}
+        if delivery.intent is Intent.CONTINUE or named <= set(claim.pauses):
+            return None
+        return Refused(Reason.ABANDONED, claim, record.by_token(claim.token))
+    if claim is None and record.served == first.served:
+        return None
+    if claim is not None and record.token == first.token:
+        return None
+    entry = record.by_token(record.served if claim is None else claim.token)
+    if entry is None or delivery.intent is not Intent.ANSWER:
+        return Refused(Reason.SUPERSEDED, claim, entry)
+    return Refused(Reason.FAILED if entry.phase is Phase.FAILED else Reason.CONSUMED, claim, entry)
+
+
+def _holds(record: Record, holder: Holder) -> bool:
+    return record.claim is not None and record.claim.holder == holder
+
+
+def _left(record: Record, token: int) -> bool:
+    """Whether a record without our claim shows that our own settle or withdrawal made it."""
+    entry = record.by_token(token)
+    return record.token == token or (entry is not None and entry.phase is not Phase.RUNNING)
+
+
+def _passage(
+    run: RunKey,
+    granted: Granted,
+    base: Snapshot,
+    delivery: Delivery,
+    loaded: Any,
+    sent: float,
+    version: int,
+    policy: Policy,
+) -> Passage:
+    return Passage(
+        run=run,
+        before=base.record,
+        record=granted.record,
+        claim=granted.claim,
+        replaced=granted.replaced,
+        version=version,
+        entered=sent,
+        deadline=sent + policy.lease,
+        loaded=loaded,
+        delivery=delivery,
+    )
+
+
+def _lost(passage: Passage, why: str) -> str:
+    return (
+        f"Run {passage.run}: claim {passage.claim.token} is past its lease and {why}. What the"
+        " run was about to write was not written. Look at the run's state before going on."
+    )

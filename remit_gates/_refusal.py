@@ -1,0 +1,165 @@
+"""From a refused verdict to the exception that a caller gets, and what it says.
+
+A message says what happened, to which run and pause, what was not done and what to do
+next. It never holds an answer.
+"""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from typing import Final
+
+from remit_gates._model import Claim, Consumption, Reason
+from remit_gates._passage import Denied
+from remit_gates.errors import (
+    Abandoned,
+    AlreadyConsumed,
+    InProgress,
+    NotParked,
+    ResumeRefused,
+    StaleTicket,
+    Superseded,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verbs:
+    """How a framework's user does what a message tells them to do.
+
+    Attributes:
+        go_on: The framework's own continue.
+        ask: How to see what waits now.
+        fork: How to branch off on purpose.
+    """
+
+    go_on: str = "deliver with the intent CONTINUE"
+    ask: str = "look at the run's state"
+    fork: str = "deliver with the intent FORK"
+
+
+_KINDS: Final[dict[Reason, type[ResumeRefused]]] = {
+    Reason.IN_PROGRESS: InProgress,
+    Reason.CONSUMED: AlreadyConsumed,
+    Reason.FAILED: AlreadyConsumed,
+    Reason.ABANDONED: Abandoned,
+    Reason.STALE_TICKET: StaleTicket,
+    Reason.NOT_PARKED: NotParked,
+    Reason.SUPERSEDED: Superseded,
+}
+
+NOTHING_RAN: Final = "This delivery was not recorded and no node ran for it."
+
+
+def refusal(denied: Denied, verbs: Verbs) -> ResumeRefused:
+    """The exception that says why `denied` was denied."""
+    verdict, delivery = denied.verdict, denied.delivery
+    pauses = () if delivery is None else tuple(answer.pause for answer in delivery.answers)
+    return _KINDS[verdict.reason](
+        f"{denied.run} {_why(denied, verbs)}",
+        reason=verdict.reason,
+        run=denied.run,
+        pauses=pauses,
+        claim=verdict.claim,
+        consumption=verdict.consumption,
+        retry_after=verdict.retry_after,
+        same_answer=same_answer(denied),
+    )
+
+
+def _why(denied: Denied, verbs: Verbs) -> str:
+    verdict = denied.verdict
+    reason, claim, entry = verdict.reason, verdict.claim, verdict.consumption
+    if reason is Reason.IN_PROGRESS:
+        waited = "still " if denied.waited else ""
+        return (
+            f"is {waited}being served by {_held(claim)}. {NOTHING_RAN} Ask again when it has"
+            f" ended, in {verdict.retry_after or 0:.1f} s at the latest if its holder is gone."
+        )
+    if reason is Reason.CONSUMED:
+        return (
+            f"was not waiting for this delivery any more: {_answered(entry)}. {NOTHING_RAN}"
+            f" To see what waits now, {verbs.ask}."
+        )
+    if reason is Reason.FAILED:
+        return (
+            f"failed after it took an answer: {_answered(entry)}. {NOTHING_RAN} The answer"
+            f" stays consumed. Mend the cause, then {verbs.go_on}, which reuses that answer,"
+            " or redeliver it with the same delivery id; release() re-opens the pause for"
+            " another answer."
+        )
+    if reason is Reason.ABANDONED:
+        return (
+            f"was abandoned by {_held(claim) if claim else _answered(entry)}, so how far it"
+            f" got is not known. {NOTHING_RAN} Look at what it did, then {verbs.go_on}, or"
+            " release() to have the pause answered again; Policy(on_abandoned='serve') does"
+            " without you."
+        )
+    if reason is Reason.STALE_TICKET:
+        return (
+            "does not wait at the pause that this ticket names any more."
+            f" {NOTHING_RAN} To see what waits now, {verbs.ask}."
+        )
+    if reason is Reason.NOT_PARKED:
+        return (
+            "does not wait for this answer, and nothing is known of its ever having done so."
+            f" {NOTHING_RAN} To see what waits now, {verbs.ask}."
+        )
+    return (
+        "has gone on to something else since what this delivery is for."
+        f" {NOTHING_RAN} To see what waits now, {verbs.ask}; to branch off on purpose,"
+        f" {verbs.fork}."
+    )
+
+
+def _held(claim: Claim | None) -> str:
+    if claim is None:
+        return "a claim that is gone"
+    by = f" for {claim.actor}" if claim.actor else ""
+    at = f", answering {', '.join(claim.pauses)}" if claim.pauses else ""
+    return (
+        f"claim {claim.token}, held by process {claim.holder.pid} on {claim.holder.host}{by}"
+        f" since {_time(claim.since)}{at}"
+    )
+
+
+def _answered(entry: Consumption | None) -> str:
+    if entry is None:
+        return "it went on without an answer"
+    by = f" by {entry.actor}" if entry.actor else ""
+    state = f", and its run {entry.outcome.state}" if entry.outcome else ""
+    detail = f" ({entry.outcome.detail})" if entry.outcome and entry.outcome.detail else ""
+    return f"pause {entry.pause} was answered{by} at {_time(entry.since)}{state}{detail}"
+
+
+def _time(seconds: float) -> str:
+    moment = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
+    return moment.strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def same_as_first(denied: Denied) -> bool:
+    """Whether a delivery that waited is to be treated as if it had been first: its bound
+    answer equals the one served, and the run has finished and stands there still."""
+    delivery, entry = denied.delivery, denied.verdict.consumption
+    return (
+        denied.waited
+        and denied.verdict.reason is Reason.CONSUMED
+        and delivery is not None
+        and delivery.bound
+        and entry is not None
+        and entry.outcome is not None
+        and entry.outcome.state == "finished"
+        and entry.outcome.position == delivery.position
+        and same_answer(denied) is True
+    )
+
+
+def same_answer(denied: Denied) -> bool | None:
+    """Whether the refused answer equals the served one; None where that is unknown."""
+    delivery, entry = denied.delivery, denied.verdict.consumption
+    if delivery is None or entry is None or entry.digest is None:
+        return None
+    for answer in delivery.answers:
+        if answer.pause == entry.pause and answer.digest is not None:
+            return answer.digest == entry.digest
+    return None
