@@ -85,8 +85,8 @@ def decide(
         ):
             return Refused(Reason.CONSUMED, active, used)
     if delivery.intent is Intent.ANSWER:
-        for answer in delivery.answers:
-            entry = record.closed(answer.pause)
+        for pause in (*(answer.pause for answer in delivery.answers), *delivery.disturbs):
+            entry = record.closed(pause)
             reason = None if entry is None else _closed(entry, delivery, policy)
             if reason is not None:
                 return Refused(reason, active, entry)
@@ -122,8 +122,10 @@ def _grant(record: Record, delivery: Delivery, policy: Policy, now: float) -> Gr
     token = max(record.token + 1, int(now * 1000))
     entries: tuple[Consumption, ...] = ()
     if delivery.intent is Intent.ANSWER:
-        entries = tuple(
-            _consume(record, delivery, answer, token, now) for answer in delivery.answers
+        disturbed = (record.closed(pause) for pause in delivery.disturbs)
+        entries = (
+            *(_consume(record, delivery, answer, token, now) for answer in delivery.answers),
+            *(_adopt(entry, delivery, token) for entry in disturbed if entry is not None),
         )
     elif delivery.intent is Intent.CONTINUE:
         entries = tuple(_adopt(entry, delivery, token) for entry in record.unfinished)
@@ -148,12 +150,14 @@ def _grant(record: Record, delivery: Delivery, policy: Policy, now: float) -> Gr
 def _consume(
     record: Record, delivery: Delivery, answer: Answer, token: int, now: float
 ) -> Consumption:
-    generation, attempt = 0, 1
+    generation, attempt, taken = 0, 1, answer.taken
     before = record.consumption(answer.pause)
     if before is not None and before.reopened == "anew":
         generation = before.generation + 1
     elif before is not None:
         generation, attempt = before.generation, before.attempt + 1
+        # What an earlier attempt left in that list is not part of it.
+        taken = before.taken
     return Consumption(
         pause=answer.pause,
         generation=generation,
@@ -165,6 +169,7 @@ def _consume(
         actor=delivery.actor,
         holder=delivery.holder,
         since=now,
+        taken=taken,
     )
 
 

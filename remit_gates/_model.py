@@ -141,6 +141,7 @@ class Consumption:
         until: When its run ended, likewise.
         outcome: What became of the run.
         applied: Whether the framework is known to have taken the answer in.
+        taken: How many answers its place had taken in before; see `Answer`.
         reopened: Why the pause may be answered once more: `again` when the same question
             waits again (it was released, or its answer left no trace), `anew` when the
             framework gave the next question the same name; None while it is closed.
@@ -159,6 +160,7 @@ class Consumption:
     until: float | None = None
     outcome: Outcome | None = None
     applied: bool = False
+    taken: int = 0
     reopened: Literal["again", "anew"] | None = None
 
 
@@ -245,10 +247,18 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answered pause of a delivery, and the digest of what it was answered with."""
+    """One answered pause of a delivery.
+
+    Attributes:
+        pause: The pause.
+        digest: Digest of the answer; None where it has no canonical form.
+        taken: How many answers the place of the pause had taken in before, where the
+            framework keeps them in a list.
+    """
 
     pause: str
     digest: str | None = None
+    taken: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +274,7 @@ class Delivery:
         id: The delivery id, by which a redelivery is recognised.
         actor: Who delivers.
         position: Where the run stood when it was loaded.
+        disturbs: Pauses that it does not answer, but whose work its run would do again.
         reason: Why the adapter holds the delivery for void, unless the record knows
             better; None when it fits what was loaded.
     """
@@ -275,4 +286,5 @@ class Delivery:
     id: str | None = None
     actor: str | None = None
     position: str = ""
+    disturbs: tuple[str, ...] = ()
     reason: Reason | None = None

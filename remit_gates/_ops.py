@@ -6,7 +6,7 @@ load, a clock, a sleep, and a look at a process table.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -101,6 +101,32 @@ class Sleep:
         return port.sleep(self.seconds)
 
 
-Op = Read | Swap | Renew | Load | Dead | Now | Sleep
+class Op(Protocol):
+    """One operation; an adapter may add its own."""
+
+    def on(self, port: Any) -> Any:
+        """Perform it on `port`."""
+
+
 T = TypeVar("T")
 Flow = Generator[Op, Any, T]
+
+
+def splice(flow: Flow[T], load: Callable[[], Flow[Any]]) -> Flow[T]:
+    """`flow`, with each of its `Load`s done by the flow that `load` makes."""
+    op = next(flow, None)
+    try:
+        while op is not None:
+            try:
+                result = (yield from load()) if isinstance(op, Load) else (yield op)
+            except GeneratorExit:
+                raise
+            except BaseException as error:
+                op = flow.throw(error)
+            else:
+                op = flow.send(result)
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]
+    finally:
+        flow.close()
+    raise AssertionError("a flow that ends at once has nothing to load")

@@ -143,6 +143,12 @@ def enter(run: RunKey, holder: Holder, policy: Policy, judge: Judge) -> Flow[Pas
             version = yield Swap(run, snap.version, verdict.record, policy.lease, True)
         except OutcomeUnknown:
             continue
+        except (Exception, GeneratorExit):
+            raise
+        except BaseException:
+            # Cancelled or interrupted from the keyboard while the claim was on its way.
+            yield from _take_back(run, holder, snap.record)
+            raise
         if version is not None:
             return _passage(run, *asked, version, policy)
     raise OutcomeUnknown(
@@ -230,6 +236,20 @@ def _lease(snap: Snapshot) -> Flow[float | None]:
     if claim is None or snap.lease_left is None or snap.lease_left <= 0:
         return snap.lease_left
     return 0.0 if (yield Dead(claim.holder)) else snap.lease_left
+
+
+def _take_back(run: RunKey, holder: Holder, before: Record) -> Flow[None]:
+    """Withdraw a claim of which it is not known whether it landed, as far as that goes."""
+    try:
+        snap = yield Read(run)
+        if _holds(snap.record, holder):
+            after = withdraw(snap.record, snap.record.token, before)
+            if after is not None:
+                lease = None if after.claim is None else 0.0
+                yield Swap(run, snap.version, after, lease, False)
+    except RemitError:
+        # The lease takes care of it; what interrupted us is what the caller must see.
+        return
 
 
 def _in_progress(snap: Snapshot, lease_left: float) -> Refused:

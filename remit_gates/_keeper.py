@@ -1,0 +1,346 @@
+"""A claim is held from the swap that granted it until the run has ended and said so.
+
+The keeper is the protocol with its surroundings: events, the heartbeat, and the policy
+on a store that does not answer. Its methods are flows again, so that all this exists
+once for both colours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import hashlib
+import os
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from remit_gates._decide import Refused, decide
+from remit_gates._decide import release as decide_release
+from remit_gates._drive import drive
+from remit_gates._heartbeat import HEARTBEAT
+from remit_gates._liveness import known_dead
+from remit_gates._model import Holder, Outcome, Record, RunKey
+from remit_gates._observe import Event, Kind, tell
+from remit_gates._ops import Dead, Flow, Load, Now, Read, Swap
+from remit_gates._passage import TRIES, Denied, Judge, Passage, enter, fence, leave, renew
+from remit_gates._policy import Policy
+from remit_gates.errors import ClaimLost, OutcomeUnknown, RemitError, StoreUnavailable
+from remit_gates.stores import AsyncStore, Store
+
+
+GIVE_UP: Final = 600.0
+"""Seconds after which a run whose end could not be written down is left to its lease."""
+
+
+class StorePort:
+    """The operations of a flow, on a store of either colour."""
+
+    def __init__(
+        self, store: Store | AsyncStore, sleep: Callable[[float], Any] = time.sleep
+    ) -> None:
+        self.store = store
+        self.sleep = sleep
+
+    def read(self, run: RunKey) -> Any:
+        return self.store.read(run)
+
+    def swap(
+        self, run: RunKey, expected: int | None, record: Record, lease: float | None, durable: bool
+    ) -> Any:
+        return self.store.swap(run, expected, record, lease, durable)
+
+    def renew(self, run: RunKey, token: int, lease: float) -> Any:
+        return self.store.renew(run, token, lease)
+
+    def load(self) -> Any:
+        """Nothing: a framework's adapter splices its own load in."""
+
+    def dead(self, holder: Holder) -> bool:
+        return known_dead(holder)
+
+    def now(self) -> float:
+        return time.monotonic()
+
+
+class ActiveClaim:
+    """A claim that this process holds, as `current_claim()` gives it to user code."""
+
+    __slots__ = ("_applied", "_keeper", "_left", "_pid", "guarded", "outcome", "passage")
+
+    def __init__(self, keeper: Keeper, passage: Passage, *, guarded: bool = True) -> None:
+        self.passage = passage
+        self.guarded = guarded
+        """False where the store did not answer and the policy was to serve."""
+        self._keeper = keeper
+        self._pid = os.getpid()
+        self._applied = False
+        self._left = False
+        self.outcome: Outcome | None = None
+        """What user code said of the end of the run; None for finished."""
+
+    @property
+    def run(self) -> RunKey:
+        """The run."""
+        return self.passage.run
+
+    @property
+    def token(self) -> int:
+        """Fencing token, strictly increasing for a run: an outside system that remembers
+        the highest one it saw can turn a stale holder away. 0 when not `guarded`."""
+        return self.passage.claim.token
+
+    @property
+    def attempt(self) -> int:
+        """1 for the first attempt at what this claim works on."""
+        return self.passage.claim.attempt
+
+    @property
+    def pauses(self) -> tuple[str, ...]:
+        """The pauses that it answers, or took over unfinished."""
+        return self.passage.claim.pauses
+
+    @property
+    def delivery(self) -> str | None:
+        """The delivery id, when the caller gave one."""
+        return self.passage.claim.delivery
+
+    @property
+    def actor(self) -> str | None:
+        """Who delivers, when the caller said so."""
+        return self.passage.claim.actor
+
+    @property
+    def idempotency_key(self) -> str:
+        """A key that is the same for every attempt at what this claim works on, and
+        different for everything else: what to hand to a payment provider. A run that
+        makes several calls adds a suffix of its own for each."""
+        run = self.passage.run
+        parts = (run.framework, run.namespace, run.run, self.passage.claim.key)
+        text = "".join(f"{len(part)}:{part}" for part in parts)
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    @property
+    def provably_alive(self) -> bool:
+        """Whether the lease certainly still runs, by this process's own clock."""
+        return not self.guarded or (
+            not self._left
+            and time.monotonic() < self.passage.deadline
+            and os.getpid() == self._pid
+        )
+
+    def check(self) -> None:
+        """Return only while the claim is certainly held: for use just before an effect.
+
+        Raises:
+            ClaimLost: It was taken over, or that cannot be excluded.
+        """
+        if not self.provably_alive:
+            drive(self._keeper.fence(self), StorePort(self._keeper.renewer))
+
+    async def acheck(self) -> None:
+        """As `check`, without blocking the event loop."""
+        if not self.provably_alive:
+            await asyncio.to_thread(self.check)
+
+    def parked(self, *waiting: str, position: str | None = None) -> None:
+        """Say that the run ends waiting for answers, instead of finished.
+
+        Args:
+            waiting: The pauses that wait now; each is open again from then on.
+            position: Where the run stands, in words of one's own.
+        """
+        self.outcome = Outcome("parked", position, waiting)
+
+    def answer_applied(self) -> None:
+        """Note that the framework has taken the answer in."""
+        self._applied = True
+
+    def beat(self) -> float | None:
+        """Renew the lease, as a job of the heartbeat."""
+        return self._keeper.beat(self)
+
+    # A claim travels in a framework's config, which users may copy.
+    def __copy__(self) -> ActiveClaim:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ActiveClaim:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<claim {self.token} on {self.run}>"
+
+
+class Keeper:
+    """Admits deliveries to runs and sees their claims through to the end.
+
+    Args:
+        store: Where the records are.
+        policy: The user's choices.
+    """
+
+    def __init__(self, store: Store | AsyncStore, policy: Policy) -> None:
+        self.store = store
+        self.policy = policy
+
+    @functools.cached_property
+    def renewer(self) -> Store:
+        """What the heartbeat, and every check outside a flow, goes through."""
+        return self.store.renewer()
+
+    def admit(self, run: RunKey, holder: Holder, judge: Judge) -> Flow[ActiveClaim | Denied]:
+        """Enter the run; the claim is renewed until it is dismissed.
+
+        Raises:
+            StoreError, OutcomeUnknown, UsageError: As for `enter`; nothing ran.
+        """
+        try:
+            entered = yield from enter(run, holder, self.policy, judge)
+        except StoreUnavailable as error:
+            if self.policy.on_store_error == "refuse":
+                raise StoreUnavailable(
+                    f"{run} could not be claimed: {error} Nothing ran and nothing was"
+                    " recorded. Deliver again when the store answers."
+                ) from error
+            tell(Event("served_ungated", run, detail=str(error)))
+            return (yield from self._unguarded(run, judge))
+        if isinstance(entered, Denied):
+            tell(Event("refused", run, entered.verdict.claim, entered.verdict.reason))
+            return entered
+        claim = ActiveClaim(self, entered)
+        HEARTBEAT.add(claim.beat, self.policy.lease / 3)
+        tell(Event("taken_over" if entered.replaced else "granted", run, entered.claim))
+        return claim
+
+    def dismiss(self, claim: ActiveClaim, outcome: Outcome | None) -> Flow[None]:
+        """Settle the claim with `outcome`, or withdraw it when there is none.
+
+        Never fails: a run has ended as it has, whatever the store says. What cannot be
+        written now is tried again by the heartbeat.
+        """
+        if claim._left or not claim.guarded or os.getpid() != claim._pid:
+            return
+        claim._left = True
+        HEARTBEAT.remove(claim.beat)
+        try:
+            kept = yield from leave(claim.passage, outcome, claim._applied)
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            tell(Event("unsettled", claim.run, claim.passage.claim, detail=_words(error)))
+            job = _Unsettled(self, claim, outcome)
+            HEARTBEAT.add(job, self.policy.lease / 9)
+            if not isinstance(error, Exception):
+                raise
+        else:
+            _tell_end(claim, outcome, kept)
+
+    def fence(self, claim: ActiveClaim) -> Flow[None]:
+        """Return only while `claim` is provably held.
+
+        Raises:
+            ClaimLost: It is not, or that cannot be known.
+        """
+        if not claim.guarded:
+            return
+        if claim._left or os.getpid() != claim._pid:
+            raise ClaimLost(
+                f"{claim.run}: claim {claim.token} belongs to a run that has ended, or to the"
+                " process that this one was forked from. Nothing was written."
+            )
+        yield from fence(claim.passage)
+
+    def beat(self, claim: ActiveClaim) -> float | None:
+        """Renew the lease of `claim`; the seconds until the next time, None if never."""
+        if claim._left:
+            return None
+        try:
+            held = drive(renew(claim.passage), StorePort(self.renewer))
+        except Exception as error:
+            tell(Event("renewal_failed", claim.run, claim.passage.claim, detail=_words(error)))
+            return self.policy.lease / 9
+        if held:
+            return self.policy.lease / 3
+        if not claim._left:
+            tell(Event("lost", claim.run, claim.passage.claim))
+        return None
+
+    def release(
+        self, run: RunKey, pause: str | None, actor: str | None, reason: str | None
+    ) -> Flow[bool | Denied]:
+        """Re-open what did not finish; whether there was anything to re-open."""
+        for _ in range(TRIES):
+            snap = yield Read(run)
+            claim, left = snap.record.claim, snap.lease_left
+            if claim is not None and (yield Dead(claim.holder)):
+                left = 0.0
+            after = decide_release(
+                snap.record, left, snap.now, pause=pause, actor=actor, detail=reason
+            )
+            if isinstance(after, Refused):
+                return Denied(run, after)
+            if after == snap.record:
+                return False
+            if (yield Swap(run, snap.version, after, None, True)) is not None:
+                tell(Event("released", run, claim, detail=reason or ""))
+                return True
+        raise OutcomeUnknown(f"{run}: it moved {TRIES} times while it was to be released.")
+
+    def _unguarded(self, run: RunKey, judge: Judge) -> Flow[ActiveClaim | Denied]:
+        """The claim that the delivery would have been granted on an empty record."""
+        loaded = yield Load()
+        delivery = judge(loaded, Record())
+        verdict = decide(Record(), delivery, None, self.policy, 0.0)
+        if isinstance(verdict, Refused):
+            return Denied(run, verdict, delivery, loaded)
+        now = yield Now()
+        passage = Passage(
+            run=run,
+            before=Record(),
+            record=verdict.record,
+            claim=verdict.claim,
+            replaced=None,
+            version=0,
+            entered=now,
+            deadline=now,
+            loaded=loaded,
+            delivery=delivery,
+        )
+        return ActiveClaim(self, passage, guarded=False)
+
+
+class _Unsettled:
+    """Writes down the end of a run later, as a job of the heartbeat."""
+
+    def __init__(self, keeper: Keeper, claim: ActiveClaim, outcome: Outcome | None) -> None:
+        self._keeper = keeper
+        self._claim = claim
+        self._outcome = outcome
+        self._until = time.monotonic() + GIVE_UP
+
+    def __call__(self) -> float | None:
+        claim = self._claim
+        flow = leave(claim.passage, self._outcome, claim._applied)
+        try:
+            kept = drive(flow, StorePort(self._keeper.renewer))
+        except Exception as error:
+            if time.monotonic() < self._until:
+                return self._keeper.policy.lease / 9
+            tell(Event("lost", claim.run, claim.passage.claim, detail=_words(error)))
+            return None
+        _tell_end(claim, self._outcome, kept)
+        return None
+
+
+def _tell_end(claim: ActiveClaim, outcome: Outcome | None, kept: bool) -> None:
+    kind: Kind = "withdrawn" if outcome is None else "settled"
+    if not kept:
+        kind = "lost"
+    elif outcome is not None and outcome.state == "failed":
+        kind = "failed"
+    tell(Event(kind, claim.run, claim.passage.claim, detail=(outcome and outcome.detail) or ""))
+
+
+def _words(error: BaseException) -> str:
+    """What to say of `error`: our own errors say no secrets, others might."""
+    return str(error) if isinstance(error, RemitError) else type(error).__name__

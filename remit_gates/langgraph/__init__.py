@@ -1,0 +1,131 @@
+"""The gate for LangGraph: `builder.compile(checkpointer=gate(saver))`.
+
+Of several deliveries to one thread, one is served, and each other one gets a
+`ResumeRefused` before any node runs and before its answer is recorded.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from remit_gates.errors import MissingExtra, UsageError
+
+
+try:
+    from langgraph.checkpoint.base import BaseCheckpointSaver
+    from langgraph.checkpoint.memory import InMemorySaver
+except ImportError:
+    raise MissingExtra(
+        "LangGraph is not installed. Install it with: pip install 'remit-gates[langgraph]'"
+    ) from None
+
+from remit_gates._gate import release as _release
+from remit_gates._policy import Policy
+from remit_gates.langgraph._loop import claim_in_node, gated, install
+from remit_gates.langgraph._saver import Binding, gated_type
+from remit_gates.langgraph._validate import checker
+from remit_gates.langgraph._versions import ORDINAL_SINCE, installed
+from remit_gates.stores.memory import MemoryStore
+
+
+__all__ = ["claim_in_node", "gate", "release"]
+
+SaverT = TypeVar("SaverT", bound="BaseCheckpointSaver[Any]")
+
+
+def gate(
+    saver: SaverT,
+    *,
+    store: Any = None,
+    policy: Policy = Policy(),
+    namespace: str = "",
+    validate: Any = None,
+) -> SaverT:
+    """`saver`, gated. The saver that was passed stays as it is.
+
+    Args:
+        saver: Any checkpoint saver.
+        store: Where the records live: a URL, a driver connection or pool, or a store.
+            None for the saver's own database.
+        policy: The choices that the protocol leaves open.
+        namespace: One's own partition of a shared store.
+        validate: A pydantic model, a TypedDict, or a function of the state that raises:
+            a state that does not fit is refused before it is persisted.
+
+    Raises:
+        UsageError: The saver's database is not one that is known, and there is no
+            `store`; or an argument cannot mean anything.
+        MissingExtra: An optional dependency is not installed.
+        UnsupportedVersion: The installed LangGraph cannot be gated.
+    """
+    if gated(saver):
+        return saver
+    if not isinstance(saver, BaseCheckpointSaver):
+        raise UsageError(
+            f"gate() takes a checkpoint saver, not {type(saver).__name__}. Pass the saver"
+            " itself, then compile the graph with what gate() returns. Nothing was wrapped."
+        )
+    check = checker(validate)
+    found = _inferred(saver) if store is None else store
+    ordinal = installed() >= ORDINAL_SINCE
+    binding = Binding(found, policy, namespace, ordinal=ordinal, check=check)
+    install()
+    cls = gated_type(type(saver))
+    made: SaverT = object.__new__(cls)
+    made.__dict__ = saver.__dict__
+    made._remit = binding  # type: ignore[attr-defined]
+    return made
+
+
+def _inferred(saver: BaseCheckpointSaver[Any]) -> Any:
+    """The store in the saver's own database."""
+    if isinstance(saver, InMemorySaver):
+        # Whoever shares the saver's state must share its records too.
+        return vars(saver).setdefault("_remit_store", MemoryStore())
+    conn = getattr(saver, "conn", None)
+    if conn is None:
+        raise UsageError(
+            f"gate() does not know the database of {type(saver).__name__}. Pass store=: a URL"
+            " (sqlite:///claims.db, postgresql://…), a driver connection or pool, or a store"
+            " that every worker shares. Nothing was wrapped."
+        )
+    return conn
+
+
+def release(
+    graph: Any,
+    config: Any,
+    *,
+    pause: str | None = None,
+    actor: str | None = None,
+    reason: str | None = None,
+) -> bool:
+    """Re-open what a failed or abandoned delivery left closed on a thread.
+
+    Args:
+        graph: The compiled graph, or its gated saver.
+        config: The thread's config.
+        pause: Only this pause; None for every unfinished one.
+        actor: Who releases; kept in the record.
+        reason: Why; kept in the record.
+
+    Returns:
+        Whether there was anything to re-open.
+
+    Raises:
+        InProgress: A holder is alive; nothing was changed.
+        UsageError: The graph is not gated.
+    """
+    saver = getattr(graph, "checkpointer", graph)
+    if not gated(saver):
+        raise UsageError("release() takes a graph that was compiled with a gated saver.")
+    binding: Binding = saver._remit
+    return _release(
+        binding.store,
+        str(config["configurable"]["thread_id"]),
+        framework="langgraph",
+        namespace=binding.key("").namespace,
+        pause=pause,
+        actor=actor,
+        reason=reason,
+    )

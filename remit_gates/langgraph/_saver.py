@@ -1,0 +1,295 @@
+"""A gated saver is the saver that it was made from, plus the gate: the same state, the
+same capabilities, and a type that is a subclass of the saver's own.
+
+A proxy would be lost where LangGraph copies a saver, and would hide what it can do.
+Only methods that the saver's type itself overrides are overridden, because that is how
+others detect what a saver can do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+
+from remit_gates._drive import adrive, drive
+from remit_gates._keeper import ActiveClaim, Keeper, StorePort
+from remit_gates._liveness import mint
+from remit_gates._model import Delivery, Holder, Intent, Record, RunKey
+from remit_gates._ops import Flow, Read, Swap, splice
+from remit_gates._passage import Denied
+from remit_gates._policy import Policy
+from remit_gates._refusal import Verbs, refusal, same_as_first
+from remit_gates.errors import GateNotEngaged, UsageError
+from remit_gates.langgraph._answers import nested, prepare
+from remit_gates.langgraph._loop import ENTRY, Entry
+from remit_gates.langgraph._pauses import (
+    NO_WRITES,
+    NULL_TASK,
+    RESUME,
+    Loaded,
+    Request,
+    judge,
+)
+from remit_gates.stores import AsyncStore, Store, as_async_store, as_store
+
+
+VERBS = Verbs(
+    go_on="call graph.invoke(None, config)",
+    ask="call graph.get_state(config)",
+    fork="pass remit_fork=True in configurable",
+)
+
+
+class Binding:
+    """The gate of one saver.
+
+    Args:
+        store: Where the records are.
+        policy: The user's choices.
+        namespace: The user's partition of the store.
+        ordinal: Whether interrupt ids tell the interrupts of one node apart.
+        check: Raises for a state that is not to be persisted.
+    """
+
+    def __init__(
+        self,
+        store: Store | AsyncStore,
+        policy: Policy,
+        namespace: str,
+        *,
+        ordinal: bool,
+        check: Callable[[Any, Any], None] | None,
+    ) -> None:
+        self.keeper = Keeper(store, policy)
+        self.namespace = namespace
+        self.ordinal = ordinal
+        self.check = check
+
+    @functools.cached_property
+    def store(self) -> Store:
+        """The store for sync callers."""
+        return as_store(self.keeper.store)
+
+    @functools.cached_property
+    def astore(self) -> AsyncStore:
+        """The store for async callers."""
+        return as_async_store(self.keeper.store)
+
+    def key(self, thread: str) -> RunKey:
+        """The name of a thread's run in the store."""
+        return RunKey("langgraph", self.namespace, thread)
+
+    def admit(self, entry: Entry, request: Request) -> Flow[CheckpointTuple | None]:
+        """Claim the run for `request`; what LangGraph gets to work with.
+
+        Raises:
+            ResumeRefused: The delivery is not served.
+        """
+        holder = mint()
+
+        def judged(loaded: Loaded, record: Record) -> Delivery:
+            return judge(request, loaded, record, holder)
+
+        result = yield from self.keeper.admit(self.key(request.run), holder, judged)
+        if isinstance(result, Denied):
+            if same_as_first(result) and request.checkpoint is None:
+                # As if it had been first: at the end of a run there is nothing to do,
+                # so LangGraph answers with the state and writes nothing.
+                entry.loop.input = None
+                loaded: Loaded = result.loaded
+                return loaded.parked
+            raise refusal(result, VERBS)
+        entry.claim = result
+        passage = result.passage
+        ready = prepare(request, passage.loaded, passage.before, passage.delivery)
+        entry.again = ready.again
+        if not ready.resume:
+            entry.loop.input = None
+        return ready.parked
+
+
+class SaverPort(StorePort):
+    """The operations of a flow on a gated saver: its store, and its inner method."""
+
+    def __init__(self, binding: Binding, inner: Callable[..., Any], *, awaited: bool) -> None:
+        store = binding.astore if awaited else binding.store
+        super().__init__(store, asyncio.sleep if awaited else time.sleep)
+        self.inner = inner
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """Call the inner saver's own method. Result: what it returns."""
+
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+    def on(self, port: Any) -> Any:
+        return port.inner(*self.args, **self.kwargs)
+
+
+@dataclass(frozen=True, slots=True)
+class OnStore:
+    """Call a method of the store that is no part of the protocol. Result: its own."""
+
+    method: str
+    args: tuple[Any, ...] = ()
+
+    def on(self, port: Any) -> Any:
+        return getattr(port.store, self.method)(*self.args)
+
+
+def gated_type(cls: type[Any]) -> type[Any]:
+    """The subclass of `cls` whose instances are gated by what is in their `_remit`."""
+    made = _types.get(cls)
+    if made is None:
+        body: dict[str, Any] = {"__slots__": ("_remit",), "__module__": cls.__module__}
+        for name, flow in _FLOWS.items():
+            inner = getattr(cls, name, None)
+            if inner is not None and inner is not getattr(BaseCheckpointSaver, name, None):
+                body[name] = _method(inner, flow)
+        made = _types[cls] = type(f"Gated{cls.__name__}", (cls,), body)
+    return made
+
+
+_types: dict[type[Any], type[Any]] = {}
+
+
+def _method(inner: Callable[..., Any], flow: Callable[..., Flow[Any]]) -> Callable[..., Any]:
+    """A method that performs `flow`, of the colour and signature of `inner`."""
+    if inspect.iscoroutinefunction(inner):
+
+        @functools.wraps(inner)
+        async def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+            port = SaverPort(self._remit, functools.partial(inner, self), awaited=True)
+            return await adrive(flow(self, *args, **kwargs), port)
+
+    else:
+
+        @functools.wraps(inner)
+        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+            port = SaverPort(self._remit, functools.partial(inner, self), awaited=False)
+            return drive(flow(self, *args, **kwargs), port)
+
+    return method
+
+
+def _get_tuple(saver: Any, config: Any) -> Flow[Any]:
+    conf = config.get("configurable", {})
+    entry = conf.get(ENTRY)
+    if "__pregel_task_id" in conf or "__pregel_runtime" not in conf or "thread_id" not in conf:
+        parked = yield Inner((config,))
+        # A subgraph of a run that answers a pause once more must not use the first answer.
+        again = entry.again if isinstance(entry, Entry) else None
+        return nested(parked, again) if again and conf.get("checkpoint_ns") else parked
+    if not isinstance(entry, Entry) or entry.loop.checkpointer is not saver:
+        raise GateNotEngaged(
+            f"A run of thread {conf['thread_id']!r} asks its gated saver for its checkpoint,"
+            " but the gate's hook into LangGraph's loop did not run, so the run could not be"
+            " claimed. Nothing was served. Something has replaced the hook or the loop: call"
+            " gate() after it, in the process that runs the graph."
+        )
+    binding: Binding = saver._remit
+    request = None if entry.judged else entry.request(binding.ordinal)
+    entry.judged = True
+    if request is None or (
+        request.intent is Intent.START and binding.keeper.policy.scope == "resume"
+    ):
+        return (yield Inner((config,)))
+
+    def load() -> Flow[Loaded]:
+        parked = yield Inner((config,))
+        latest = parked
+        if request.checkpoint is not None:
+            others = {key: value for key, value in conf.items() if key != "checkpoint_id"}
+            latest = yield Inner(({**config, "configurable": others},))
+        return Loaded(parked, latest and latest.checkpoint["id"])
+
+    return (yield from splice(binding.admit(entry, request), load))
+
+
+def _held(saver: Any, config: Any) -> Flow[ActiveClaim | None]:
+    """The claim that a write belongs to, if any, once it is certain that it is held."""
+    entry = config.get("configurable", {}).get(ENTRY)
+    claim = entry.claim if isinstance(entry, Entry) else None
+    if claim is not None and not claim.provably_alive:
+        yield from saver._remit.keeper.fence(claim)
+    return claim
+
+
+def _put(saver: Any, config: Any, checkpoint: Any, *args: Any, **kwargs: Any) -> Flow[Any]:
+    check = saver._remit.check
+    if check is not None and not config.get("configurable", {}).get("checkpoint_ns"):
+        check(config, checkpoint)
+    yield from _held(saver, config)
+    return (yield Inner((config, checkpoint, *args), kwargs))
+
+
+def _put_writes(
+    saver: Any, config: Any, writes: Any, task_id: str, *args: Any, **kwargs: Any
+) -> Flow[Any]:
+    claim = yield from _held(saver, config)
+    channels = {write[0] for write in writes}
+    if task_id != NULL_TASK and RESUME in channels:
+        if claim is not None:
+            claim.answer_applied()
+        if channels == {RESUME}:
+            # LangGraph before 1.2.16 leaves no mark of a task that took an answer and
+            # returned nothing, and would run it again beside one that still waits.
+            writes = [*writes, (NO_WRITES, None)]
+    return (yield Inner((config, writes, task_id, *args), kwargs))
+
+
+def _delete_thread(saver: Any, thread_id: str) -> Flow[None]:
+    yield Inner((thread_id,))
+    yield OnStore("delete", (saver._remit.key(str(thread_id)),))
+
+
+def _copy_thread(saver: Any, source_thread_id: str, target_thread_id: str) -> Flow[None]:
+    """The copy is a run of its own: it knows what was answered, and nobody holds it."""
+    yield Inner((source_thread_id, target_thread_id))
+    source = yield Read(saver._remit.key(str(source_thread_id)))
+    if source.version is not None:
+        target = saver._remit.key(str(target_thread_id))
+        before = yield Read(target)
+        record = replace(source.record, claim=None)
+        if (yield Swap(target, before.version, record, None, True)) is None:
+            raise UsageError(f"{target} was used while it was being copied to. Copy it again.")
+
+
+def _prune(saver: Any, thread_ids: Any, *args: Any, **kwargs: Any) -> Flow[None]:
+    """A thread that is deleted whole takes its record along; one that is only thinned
+    out keeps it, since its head may be answered yet."""
+    threads = list(thread_ids)
+    yield Inner((threads, *args), kwargs)
+    if "delete" in (*args, kwargs.get("strategy")):
+        for thread in threads:
+            yield OnStore("delete", (saver._remit.key(str(thread)),))
+
+
+def _setup(saver: Any) -> Flow[None]:
+    yield Inner(())
+    # A saver that sets itself up calls this before everything it does.
+    if not hasattr(saver, "is_setup"):
+        yield OnStore("setup")
+
+
+_FLOWS: Final[dict[str, Callable[..., Flow[Any]]]] = {
+    prefix + name: flow
+    for name, flow in (
+        ("get_tuple", _get_tuple),
+        ("put", _put),
+        ("put_writes", _put_writes),
+        ("delete_thread", _delete_thread),
+        ("copy_thread", _copy_thread),
+        ("prune", _prune),
+    )
+    for prefix in ("", "a")
+} | {"setup": _setup}
