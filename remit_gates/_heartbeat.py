@@ -7,6 +7,7 @@ so that a short lease never waits for the end of a long sleep.
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -40,6 +41,7 @@ class Heartbeat:
         """Forget every job, as a forked child must: they are its parent's."""
         self._wake = threading.Condition()
         self._due: dict[Job, float] = {}
+        self._sleeps_until = math.inf
         self._thread: threading.Thread | None = None
 
     def __len__(self) -> int:
@@ -48,13 +50,14 @@ class Heartbeat:
     def add(self, job: Job, delay: float) -> None:
         """Have `job` done in `delay` seconds."""
         with self._wake:
-            self._due[job] = self._clock() + delay
+            at = self._due[job] = self._clock() + delay
             if self._threaded and (self._thread is None or not self._thread.is_alive()):
                 self._thread = threading.Thread(
                     target=self._run, name="remit-gates-heartbeat", daemon=True
                 )
                 self._thread.start()
-            self._wake.notify_all()
+            if at < self._sleeps_until:
+                self._wake.notify_all()
 
     def remove(self, job: Job) -> None:
         """Forget `job`, if it is still there. It may be running at this moment."""
@@ -65,20 +68,19 @@ class Heartbeat:
         """Do every job that is due; the seconds until the next, None when there is none."""
         while True:
             with self._wake:
-                if not self._due:
-                    return None
-                job = min(self._due, key=self._due.__getitem__)
-                wait = self._due[job] - self._clock()
-                if wait > 0:
-                    return wait
-            again = self._do(job)
-            with self._wake:
-                # It may have been removed meanwhile, and then it stays removed.
-                if job in self._due:
-                    if again is None:
-                        del self._due[job]
-                    else:
-                        self._due[job] = self._clock() + again
+                now = self._clock()
+                ready = [job for job, at in self._due.items() if at <= now]
+                if not ready:
+                    return min(self._due.values()) - now if self._due else None
+            for job in ready:
+                again = self._do(job)
+                with self._wake:
+                    # It may have been removed meanwhile, and then it stays removed.
+                    if job in self._due:
+                        if again is None:
+                            del self._due[job]
+                        else:
+                            self._due[job] = self._clock() + again
 
     @staticmethod
     def _do(job: Job) -> float | None:
@@ -94,12 +96,11 @@ class Heartbeat:
             self.step()
             with self._wake:
                 # Looked at again under the lock: a job may have come since `step`.
-                wait = self._next()
-                if wait is None or wait > 0:
-                    self._wake.wait(wait)
-
-    def _next(self) -> float | None:
-        return min(self._due.values()) - self._clock() if self._due else None
+                self._sleeps_until = min(self._due.values(), default=math.inf)
+                wait = self._sleeps_until - self._clock()
+                if wait > 0:
+                    self._wake.wait(None if wait == math.inf else min(wait, 3600.0))
+                self._sleeps_until = -math.inf
 
 
 HEARTBEAT: Final = Heartbeat()

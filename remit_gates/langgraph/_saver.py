@@ -193,16 +193,19 @@ def _get_tuple(saver: Any, config: Any) -> Flow[Any]:
         raise GateNotEngaged(
             f"A run of thread {conf['thread_id']!r} asks its gated saver for its checkpoint,"
             " but the gate's hook into LangGraph's loop did not run, so the run could not be"
-            " claimed. Nothing was served. Something has replaced the hook or the loop: call"
-            " gate() after it, in the process that runs the graph."
+            " claimed. Nothing was served. Either another saver wraps the gated one, and gate()"
+            " must be outermost; or something replaced the hook after gate() was called."
         )
     binding: Binding = saver._remit
-    request = None if entry.judged else entry.request(binding.ordinal)
-    entry.judged = True
-    if request is None or (
-        request.intent is Intent.START and binding.keeper.policy.scope == "resume"
-    ):
+    if entry.judged:
         return (yield Inner((config,)))
+    entry.judged = True
+    request = entry.request(binding.ordinal)
+    if request.intent is Intent.START and binding.keeper.policy.scope == "resume":
+        parked = yield Inner((config,))
+        if not entry.reenters(parked):
+            return parked
+        request = replace(request, intent=Intent.CONTINUE)
 
     def load() -> Flow[Loaded]:
         parked = yield Inner((config,))
