@@ -17,9 +17,7 @@ FORMAT: Final = 1
 
 def encode(record: Record) -> str:
     """The canonical text of `record`: compact JSON, sorted keys, defaults left out."""
-    return json.dumps(
-        {"format": FORMAT, **_slim(record)}, sort_keys=True, separators=(",", ":")
-    )
+    return json.dumps({"format": FORMAT, **_slim(record)}, sort_keys=True, separators=(",", ":"))
 
 
 def decode(text: str) -> Record:
@@ -28,8 +26,14 @@ def decode(text: str) -> Record:
     Raises:
         SchemaMismatch: The text was written by a newer release.
     """
-    data = json.loads(text)
-    written = data.pop("format")
+    try:
+        data = json.loads(text)
+        written = data.pop("format")
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        raise SchemaMismatch(
+            "A record is not in the written form of remit-gates. Nothing was changed. Look"
+            " at what else writes to this table."
+        ) from error
     if written > FORMAT:
         raise SchemaMismatch(
             f"A record has format {written}, and this release knows {FORMAT} at most."
@@ -39,6 +43,8 @@ def decode(text: str) -> Record:
     return Record(
         token=data.get("token", 0),
         served=data.get("served", 0),
+        left=data.get("left", ""),
+        spent=tuple(data.get("spent", ())),
         claim=_claim(claim) if claim else None,
         consumptions=tuple(_consumption(entry) for entry in data.get("consumptions", ())),
     )

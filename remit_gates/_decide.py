@@ -48,12 +48,14 @@ class Refused:
         claim: The claim in its way.
         consumption: The consumption in its way.
         retry_after: Seconds after which the verdict may be another; None for never.
+        same: Whether all the answers are those that were served; None where unknown.
     """
 
     reason: Reason
     claim: Claim | None = None
     consumption: Consumption | None = None
     retry_after: float | None = None
+    same: bool | None = None
 
 
 Verdict = Granted | Refused
@@ -78,31 +80,48 @@ def decide(
             Reason.IN_PROGRESS, active, record.by_token(active.token), retry_after=lease_left
         )
     if delivery.id is not None:
-        used = record.by_delivery(delivery.id)
-        # A redelivered message never answers the next question, even one of the same name.
-        if used is not None and (
-            used.reopened == "anew" or not _answers(delivery, used.pause)
-        ):
-            return Refused(Reason.CONSUMED, active, used)
+        used = tuple(entry for entry in record.consumptions if entry.delivery == delivery.id)
+        if _spent(record, delivery, used):
+            return Refused(Reason.CONSUMED, active, used[-1] if used else None)
     if delivery.intent is Intent.ANSWER:
         for pause in (*(answer.pause for answer in delivery.answers), *delivery.disturbs):
             entry = record.closed(pause)
             reason = None if entry is None else _closed(entry, delivery, policy)
             if reason is not None:
-                return Refused(reason, active, entry)
+                return Refused(reason, active, entry, same=_same(record, delivery))
     if delivery.reason is not None:
         return Refused(delivery.reason, active)
-    if (
-        active is not None
-        and delivery.intent is Intent.ANSWER
-        and policy.on_abandoned == "refuse"
-    ):
+    if active is not None and delivery.intent is Intent.ANSWER and policy.on_abandoned == "refuse":
         return Refused(Reason.ABANDONED, active, record.by_token(active.token))
     return _grant(record, delivery, policy, now)
 
 
-def _answers(delivery: Delivery, pause: str) -> bool:
-    return any(answer.pause == pause for answer in delivery.answers)
+def _spent(record: Record, delivery: Delivery, used: tuple[Consumption, ...]) -> bool:
+    """Whether the id of `delivery` did its work already: a redelivered message never answers
+    the next question, even one of the same name, and never goes on twice."""
+    if not used:
+        return delivery.id in record.spent
+    if delivery.intent is Intent.CONTINUE and used[-1] in record.unfinished:
+        return False
+    asked = {entry.pause for entry in used}
+    return asked != {answer.pause for answer in delivery.answers} or any(
+        entry.reopened == "anew" for entry in used
+    )
+
+
+def _same(record: Record, delivery: Delivery) -> bool | None:
+    """Whether every answer of `delivery` is the one that was served; None where that is
+    unknown."""
+    known = True
+    for answer in delivery.answers:
+        entry = record.closed(answer.pause)
+        if entry is None:
+            return False
+        if entry.digest is None or answer.digest is None:
+            known = False
+        elif entry.digest != answer.digest:
+            return False
+    return True if known and delivery.answers else None
 
 
 def _closed(entry: Consumption, delivery: Delivery, policy: Policy) -> Reason | None:
@@ -122,16 +141,26 @@ def _grant(record: Record, delivery: Delivery, policy: Policy, now: float) -> Gr
     token = max(record.token + 1, int(now * 1000))
     entries: tuple[Consumption, ...] = ()
     if delivery.intent is Intent.ANSWER:
-        disturbed = (record.closed(pause) for pause in delivery.disturbs)
-        entries = (
-            *(_consume(record, delivery, answer, token, now) for answer in delivery.answers),
-            *(_adopt(entry, delivery, token) for entry in disturbed if entry is not None),
+        entries = tuple(
+            _consume(record, delivery, answer, token, now) for answer in delivery.answers
         )
     elif delivery.intent is Intent.CONTINUE:
         entries = tuple(_adopt(entry, delivery, token) for entry in record.unfinished)
+    for pause in delivery.disturbs:
+        entry = record.consumption(pause)
+        if entry is not None and not any(pause == other.pause for other in entries):
+            entries = (*entries, _adopt(entry, delivery, token))
     after = record
+    again = bool(entries)
     for entry in entries:
+        before = record.consumption(entry.pause)
+        again = again and before is not None and before.token == record.last
+        if before is not None and before.delivery != entry.delivery:
+            after = after.with_spent(before.delivery)
         after = after.with_consumption(entry)
+    # What goes on with the last claim's work goes on under its key.
+    left = record.left if record.claim is None else record.claim.key
+    resumes = delivery.intent is Intent.CONTINUE or (again and delivery.intent is Intent.ANSWER)
     claim = Claim(
         holder=delivery.holder,
         token=token,
@@ -140,7 +169,7 @@ def _grant(record: Record, delivery: Delivery, policy: Policy, now: float) -> Gr
         pauses=tuple(entry.pause for entry in entries),
         lease=policy.lease,
         since=now,
-        key=_key(entries, delivery),
+        key=(resumes and left) or _key(entries, delivery, token),
         delivery=delivery.id,
         actor=delivery.actor,
     )
@@ -183,14 +212,15 @@ def _adopt(entry: Consumption, delivery: Delivery, token: int) -> Consumption:
         holder=delivery.holder,
         until=None,
         outcome=None,
+        reopened=None,
     )
 
 
-def _key(entries: tuple[Consumption, ...], delivery: Delivery) -> str:
+def _key(entries: tuple[Consumption, ...], delivery: Delivery, token: int) -> str:
     """What names the work of a claim, the same for every attempt at it."""
-    if not entries:
-        return f"@{delivery.position}"
-    return " ".join(sorted(f"{entry.pause}~{entry.generation}" for entry in entries))
+    if entries:
+        return " ".join(sorted(f"{entry.pause}~{entry.generation}" for entry in entries))
+    return f"@{delivery.position}" if delivery.position else f"#{token}"
 
 
 def settle(
@@ -205,13 +235,14 @@ def settle(
     if claim is None or claim.token != token:
         return None
     phase = Phase.FAILED if outcome.state == "failed" else Phase.SETTLED
-    # When this run took the answer in and a question waits under the same name, it is
-    # the next question. After a recovery it is the old one, asked again.
-    asked: Literal["again", "anew"] = "anew" if claim.intent is Intent.ANSWER else "again"
     entries = []
     for entry in record.consumptions:
-        waits = entry.pause in outcome.waiting and not entry.reopened
+        waits = outcome.state == "parked" and entry.pause in outcome.waiting and not entry.reopened
         if entry.token == token:
+            # Where the framework took the answer in, now or in an earlier attempt, what
+            # waits under the same name is the next question; else the old one, asked again.
+            mine = claim.intent is Intent.ANSWER and entry.since == claim.since
+            asked: Literal["again", "anew"] = "anew" if mine or entry.applied else "again"
             entry = replace(
                 entry,
                 phase=phase,
@@ -223,7 +254,16 @@ def settle(
         elif waits:
             entry = replace(entry, reopened="again")
         entries.append(entry)
-    return replace(record, served=token, claim=None, consumptions=tuple(entries))
+    failed = outcome.state == "failed"
+    after = replace(
+        record,
+        served=token,
+        left=claim.key if failed else "",
+        claim=None,
+        consumptions=tuple(entries),
+    )
+    known = failed or claim.delivery is None or after.by_delivery(claim.delivery) is not None
+    return after if known else after.with_spent(claim.delivery)
 
 
 def withdraw(record: Record, token: int, before: Record) -> Record | None:
@@ -258,10 +298,10 @@ def release(
     outcome = Outcome("released", detail=detail, actor=actor)
     entries = tuple(
         replace(entry, phase=Phase.FAILED, until=now, outcome=outcome, reopened="again")
-        if entry.phase is not Phase.SETTLED
-        and not entry.reopened
-        and pause in (None, entry.pause)
+        if entry.phase is not Phase.SETTLED and not entry.reopened and pause in (None, entry.pause)
         else entry
         for entry in record.consumptions
     )
-    return replace(record, claim=None, consumptions=entries)
+    if record.claim is not None:
+        record = replace(record, served=record.claim.token, left=record.claim.key, claim=None)
+    return replace(record, consumptions=entries)

@@ -26,9 +26,9 @@ def digest(answer: Any, run: str, pause: str) -> str | None:
     """
     try:
         text = json.dumps(_plain(answer), sort_keys=True, separators=(",", ":"))
-    except (TypeError, ValueError, RecursionError):
+    except Exception:  # noqa: BLE001 - code of the answer's own class ran
         return None
-    scope = hashlib.sha256(f"{len(run)}:{run}{pause}".encode()).digest()
+    scope = hashlib.sha256(f"{len(run)}:{run}{pause}".encode(errors="surrogatepass")).digest()
     return hashlib.blake2b(text.encode(), key=scope, digest_size=16).hexdigest()
 
 
@@ -38,17 +38,16 @@ def _plain(value: Any) -> Any:
     Raises:
         TypeError: It has no canonical form.
     """
-    if value is None or isinstance(value, (bool, int, float, str)) and not isinstance(
-        value, enum.Enum
-    ):
-        return value
     if isinstance(value, enum.Enum):
-        return {"enum": [type(value).__qualname__, value.name]}
+        return {"enum": [type(value).__qualname__, value.name, _plain(value.value)]}
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     if isinstance(value, Mapping):
-        pairs = [[json.dumps(_plain(key), sort_keys=True), _plain(item)]
-                 for key, item in value.items()]
+        pairs = [
+            [json.dumps(_plain(key), sort_keys=True), _plain(item)] for key, item in value.items()
+        ]
         return {"map": sorted(pairs, key=lambda pair: pair[0])}
     if isinstance(value, (set, frozenset)):
         return {"set": sorted(json.dumps(_plain(item), sort_keys=True) for item in value)}

@@ -21,7 +21,7 @@ def drive(flow: Flow[T], port: Port) -> T:
         while True:
             try:
                 result = op.on(port)
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001 -- it is the flow's to catch
                 op = flow.throw(error)
             else:
                 op = flow.send(result)
@@ -35,12 +35,15 @@ async def adrive(flow: Flow[T], port: Port) -> T:
     """Run `flow` to its end on an async port, whose results may be awaitable."""
     try:
         op = next(flow)
+        cancelled = False
         while True:
             try:
                 result = op.on(port)
                 if inspect.isawaitable(result):
-                    result = await (_whole(result) if isinstance(op, Swap) else result)
-            except BaseException as error:
+                    whole = cancelled or isinstance(op, Swap)
+                    result = await (_whole(result, cancelled) if whole else result)
+            except BaseException as error:  # noqa: BLE001 -- it is the flow's to catch
+                cancelled = cancelled or isinstance(error, asyncio.CancelledError)
                 op = flow.throw(error)
             else:
                 op = flow.send(result)
@@ -50,13 +53,21 @@ async def adrive(flow: Flow[T], port: Port) -> T:
         flow.close()
 
 
-async def _whole(swap: Awaitable[T]) -> T:
-    """The result of `swap`. A cancellation is held back until it is known: the flow then
-    finds the claim where the swap left it, and can take it back."""
-    task = asyncio.ensure_future(swap)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        _ = task.cancelled() or task.exception()  # marks an error as seen
-        raise
+async def _whole(operation: Awaitable[T], again: bool) -> T:
+    """The result of `operation`, which no cancellation cuts short.
+
+    A cancellation is raised when the result is known: the flow then finds the claim where
+    the swap left it, and takes it back; and what it does for that, `again`, is not cut
+    short either, though some frameworks cancel a task until it ends.
+    """
+    task = asyncio.ensure_future(operation)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is None or again:
+        return task.result()
+    _ = task.cancelled() or task.exception()  # marks an error as seen
+    raise cancelled

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from contextvars import ContextVar
+from contextlib import asynccontextmanager, contextmanager, suppress
+from contextvars import ContextVar, Token
 from typing import Any, Final
 
 from remit_gates._digest import digest
 from remit_gates._drive import adrive, drive
 from remit_gates._keeper import ActiveClaim, Keeper, StorePort
+from remit_gates._liveness import mint
 from remit_gates._model import Answer, Delivery, Holder, Intent, Outcome, Record, RunKey
 from remit_gates._passage import Denied, Judge
-from remit_gates._liveness import mint
 from remit_gates._policy import Policy
 from remit_gates._refusal import Verbs, refusal
 from remit_gates.errors import UsageError
@@ -99,6 +99,13 @@ def _admitted(result: ActiveClaim | Denied) -> ActiveClaim:
     return result
 
 
+def _forget(token: Token[ActiveClaim | None]) -> None:
+    # Some frameworks leave a block in another context than they entered it in; what was
+    # set is gone with that one.
+    with suppress(ValueError):
+        _current.reset(token)
+
+
 def _ended(claim: ActiveClaim, error: BaseException | None = None) -> Outcome:
     if error is not None:
         return Outcome("failed", detail=type(error).__name__)
@@ -173,7 +180,7 @@ class Gate(_Base):
         else:
             drive(self._keeper.dismiss(claim, _ended(claim)), StorePort(self.store))
         finally:
-            _current.reset(token)
+            _forget(token)
 
     def release(
         self,
@@ -238,7 +245,7 @@ class AsyncGate(_Base):
         else:
             await adrive(self._keeper.dismiss(claim, _ended(claim)), port)
         finally:
-            _current.reset(token)
+            _forget(token)
 
     async def release(
         self,

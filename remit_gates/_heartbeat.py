@@ -86,7 +86,7 @@ class Heartbeat:
     def _do(job: Job) -> float | None:
         try:
             return job()
-        except Exception:
+        except Exception:  # noqa: BLE001 -- one job must not end the others
             logger.exception("a job of the heartbeat failed and is not tried again")
             return None
 

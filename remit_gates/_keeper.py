@@ -40,7 +40,7 @@ class StorePort:
         self, store: Store | AsyncStore, sleep: Callable[[float], Any] = time.sleep
     ) -> None:
         self.store = store
-        self.sleep = sleep
+        self._sleep = sleep
 
     def read(self, run: RunKey) -> Any:
         return self.store.read(run)
@@ -61,6 +61,9 @@ class StorePort:
 
     def now(self) -> float:
         return time.monotonic()
+
+    def sleep(self, seconds: float) -> Any:
+        return self._sleep(seconds)
 
 
 class ActiveClaim:
@@ -88,7 +91,7 @@ class ActiveClaim:
     def token(self) -> int:
         """Fencing token, strictly increasing for a run: an outside system that remembers
         the highest one it saw can turn a stale holder away. 0 when not `guarded`."""
-        return self.passage.claim.token
+        return self.passage.claim.token if self.guarded else 0
 
     @property
     def attempt(self) -> int:
@@ -124,9 +127,7 @@ class ActiveClaim:
     def provably_alive(self) -> bool:
         """Whether the lease certainly still runs, by this process's own clock."""
         return not self.guarded or (
-            not self._left
-            and time.monotonic() < self.passage.deadline
-            and os.getpid() == self._pid
+            not self._left and time.monotonic() < self.passage.deadline and os.getpid() == self._pid
         )
 
     def check(self) -> None:
@@ -256,7 +257,7 @@ class Keeper:
             return None
         try:
             held = drive(renew(claim.passage), StorePort(self.renewer))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 -- whatever a store raises, beat again
             tell(Event("renewal_failed", claim.run, claim.passage.claim, detail=_words(error)))
             return self.policy.lease / 9
         if held:
@@ -323,7 +324,7 @@ class _Unsettled:
         flow = leave(claim.passage, self._outcome, claim._applied)
         try:
             kept = drive(flow, StorePort(self._keeper.renewer))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 -- whatever a store raises, try again
             if time.monotonic() < self._until:
                 return self._keeper.policy.lease / 9
             tell(Event("lost", claim.run, claim.passage.claim, detail=_words(error)))

@@ -44,8 +44,8 @@ def _host() -> str:
     try:
         parts = [
             Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii"),
-            os.readlink("/proc/self/ns/pid"),
-            os.readlink("/proc/self/ns/time"),
+            str(Path("/proc/self/ns/pid").readlink()),
+            str(Path("/proc/self/ns/time").readlink()),
         ]
     except OSError:
         return name

@@ -10,6 +10,7 @@ from typing import Final, Literal
 KEEP: Final = 64
 """How many consumptions a record keeps; the oldest go first."""
 
+
 class Intent(str, enum.Enum):
     """What a delivery wants of its run."""
 
@@ -171,6 +172,8 @@ class Record:
     Attributes:
         token: The last token that was granted; 0 for none.
         served: The last token whose run was not withdrawn; 0 for none.
+        left: The key of that token's claim, while its work is unfinished; else empty.
+        spent: The last `KEEP` delivery ids that did their work and stand in no consumption.
         claim: The active claim; its lease is kept by the store.
         consumptions: The last `KEEP` consumptions, oldest first, one for each pause
             and generation.
@@ -178,6 +181,8 @@ class Record:
 
     token: int = 0
     served: int = 0
+    left: str = ""
+    spent: tuple[str, ...] = ()
     claim: Claim | None = None
     consumptions: tuple[Consumption, ...] = ()
 
@@ -194,13 +199,17 @@ class Record:
         return None if entry is None or entry.reopened else entry
 
     @property
+    def last(self) -> int:
+        """The token of the active claim, or else of the last one that was served."""
+        return self.served if self.claim is None else self.claim.token
+
+    @property
     def unfinished(self) -> tuple[Consumption, ...]:
         """What the last served claim answered and did not finish."""
-        last = self.served if self.claim is None else self.claim.token
         return tuple(
             entry
             for entry in self.consumptions
-            if entry.token == last and entry.phase is not Phase.SETTLED and not entry.reopened
+            if entry.token == self.last and entry.phase is not Phase.SETTLED and not entry.reopened
         )
 
     def by_token(self, token: int) -> Consumption | None:
@@ -217,6 +226,11 @@ class Record:
                 return entry
         return None
 
+    def with_spent(self, *ids: str | None) -> Record:
+        """This record, which knows `ids` as having done their work."""
+        new = [used for used in ids if used is not None and used not in self.spent]
+        return replace(self, spent=(*self.spent, *new)[-KEEP:]) if new else self
+
     def with_consumption(self, entry: Consumption) -> Record:
         """This record with `entry` in place of its own earlier attempt, or added last."""
         kept = tuple(
@@ -224,7 +238,9 @@ class Record:
             for old in self.consumptions
             if (old.pause, old.generation) != (entry.pause, entry.generation)
         )
-        return replace(self, consumptions=(*kept, entry)[-KEEP:])
+        # Never what the same claim works on, however many pauses it answers at once.
+        mine = sum(old.token == entry.token for old in kept) + 1
+        return replace(self, consumptions=(*kept, entry)[-max(KEEP, mine) :])
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +290,8 @@ class Delivery:
         id: The delivery id, by which a redelivery is recognised.
         actor: Who delivers.
         position: Where the run stood when it was loaded.
-        disturbs: Pauses that it does not answer, but whose work its run would do again.
+        disturbs: Pauses that it does not answer, but whose work its run would do again or
+            go on with.
         reason: Why the adapter holds the delivery for void, unless the record knows
             better; None when it fits what was loaded.
     """

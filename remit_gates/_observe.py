@@ -67,21 +67,24 @@ _LEVELS: Final[dict[Kind, int]] = {
     "unsettled": logging.ERROR,
 }
 
-_hooks: tuple[Hook, ...] = ()
+_hooks: dict[object, Hook] = {}
 _lock = threading.Lock()
 
 
 @contextmanager
 def observed(hook: Hook) -> Iterator[None]:
     """Call `hook` with each event of this process, in the thread where it happens."""
-    global _hooks
+    global _hooks  # noqa: PLW0603 -- replaced whole, so that `tell` needs no lock
+    # A name of its own for this context: one hook may be observed twice, and a bound
+    # method is another object each time that it is looked up.
+    this = object()
     with _lock:
-        _hooks = (*_hooks, hook)
+        _hooks = {**_hooks, this: hook}
     try:
         yield
     finally:
         with _lock:
-            _hooks = tuple(other for other in _hooks if other is not hook)
+            _hooks = {key: other for key, other in _hooks.items() if key is not this}
 
 
 def tell(event: Event) -> None:
@@ -104,7 +107,7 @@ def tell(event: Event) -> None:
                 "remit_reason": None if event.reason is None else event.reason.value,
             },
         )
-    for hook in _hooks:
+    for hook in _hooks.values():
         try:
             hook(event)
         except Exception:

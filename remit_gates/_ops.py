@@ -121,7 +121,7 @@ def splice(flow: Flow[T], load: Callable[[], Flow[Any]]) -> Flow[T]:
                 result = (yield from load()) if isinstance(op, Load) else (yield op)
             except GeneratorExit:
                 raise
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001 -- it is the flow's to catch
                 op = flow.throw(error)
             else:
                 op = flow.send(result)

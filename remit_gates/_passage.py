@@ -9,7 +9,8 @@ run in between.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from remit_gates._decide import Granted, Refused, decide, settle, withdraw
@@ -27,7 +28,13 @@ from remit_gates._model import (
 )
 from remit_gates._ops import Dead, Flow, Load, Now, Read, Renew, Sleep, Swap
 from remit_gates._policy import Policy
-from remit_gates.errors import ClaimLost, OutcomeUnknown, RemitError, UsageError
+from remit_gates.errors import (
+    ClaimLost,
+    OutcomeUnknown,
+    RemitError,
+    StoreError,
+    UsageError,
+)
 
 
 FIRST_POLL: Final = 0.02
@@ -101,14 +108,41 @@ def enter(run: RunKey, holder: Holder, policy: Policy, judge: Judge) -> Flow[Pas
             Nothing ran; if it did land, it lapses with its lease.
         UsageError: The answer does not name its pause, and the policy demands it.
     """
+    asked: dict[int, Asked] = {}
+    try:
+        return (yield from _attempt(run, holder, policy, judge, asked))
+    except StoreError as error:
+        if not asked:
+            raise
+        raise OutcomeUnknown(
+            f"Run {run}: the claim was sent, and then the store could not say whether it"
+            f" landed ({error}). Nothing ran."
+        ) from error
+    except (Exception, GeneratorExit):
+        raise
+    except BaseException:
+        # Cancelled, or interrupted from the keyboard, while a claim may be on its way.
+        yield from _take_back(run, holder, asked)
+        raise
+
+
+Asked = tuple[Granted, Snapshot, Delivery, Any, float]
+"""A claim that was sent: the verdict, what it was based on, and when it was sent."""
+
+
+def _attempt(
+    run: RunKey, holder: Holder, policy: Policy, judge: Judge, asked: dict[int, Asked]
+) -> Flow[Passage | Denied]:
+    """`enter`, which keeps in `asked`, by token, the claims that may have landed."""
     first: Snapshot | None = None
-    asked: tuple[Granted, Snapshot, Delivery, Any, float] | None = None
     until: float | None = None
     poll = FIRST_POLL
     for _ in range(TRIES):
-        snap = yield Read(run)
-        if asked is not None and _holds(snap.record, holder):
-            return _passage(run, *asked, snap.version, policy)
+        snap: Snapshot = yield Read(run)
+        claim = snap.record.claim
+        if claim is not None and claim.holder == holder and snap.version is not None:
+            # Of all that were sent, the one that landed is the one with this token.
+            return _passage(run, *asked[claim.token], snap.version, policy)
         lease_left = yield from _lease(snap)
         while lease_left is not None and lease_left > 0:
             denied = Denied(run, _in_progress(snap, lease_left), waited=until is not None)
@@ -138,19 +172,20 @@ def enter(run: RunKey, holder: Holder, policy: Policy, judge: Judge) -> Flow[Pas
         if isinstance(verdict, Refused):
             return Denied(run, verdict, delivery, loaded, until is not None)
         sent = yield Now()
-        asked = (verdict, snap, delivery, loaded, sent)
+        asked[verdict.claim.token] = mine = (verdict, snap, delivery, loaded, sent)
         try:
-            version = yield Swap(run, snap.version, verdict.record, policy.lease, True)
+            version: int | None = yield Swap(run, snap.version, verdict.record, policy.lease, True)
         except OutcomeUnknown:
             continue
-        except (Exception, GeneratorExit):
-            raise
-        except BaseException:
-            # Cancelled or interrupted from the keyboard while the claim was on its way.
-            yield from _take_back(run, holder, snap.record)
+        except StoreError:
+            del asked[verdict.claim.token]  # certainly did not land
             raise
         if version is not None:
-            return _passage(run, *asked, version, policy)
+            return _passage(run, *mine, version, policy)
+        del asked[verdict.claim.token]
+    if not asked:
+        # Others moved each time, so the store is well, and the run is busy.
+        return Denied(run, Refused(Reason.IN_PROGRESS, retry_after=LAST_POLL), waited=True)
     raise OutcomeUnknown(
         f"Run {run}: the claim was sent {TRIES} times and the store never said whether it"
         f" landed. Nothing ran. If it did land, it lapses in {policy.lease:g} s."
@@ -164,8 +199,8 @@ def leave(passage: Passage, outcome: Outcome | None, applied: bool = False) -> F
     that fails. Returns whether the claim was still this passage's own.
     """
     token = passage.claim.token
-    record, version = passage.record, passage.version
-    unsure = False
+    record = passage.record
+    version: int | None = passage.version
     for _ in range(TRIES):
         until = passage.claim.since + (yield Now()) - passage.entered
         lease: float | None = None
@@ -176,13 +211,11 @@ def leave(passage: Passage, outcome: Outcome | None, applied: bool = False) -> F
         else:
             after = settle(record, token, outcome, until, applied)
         if after is None:
-            return unsure and _left(record, token)
-        try:
+            return _left(record, token, outcome)
+        with suppress(OutcomeUnknown):
             if (yield Swap(passage.run, version, after, lease, False)) is not None:
                 return True
-        except OutcomeUnknown:
-            unsure = True
-        snap = yield Read(passage.run)
+        snap: Snapshot = yield Read(passage.run)
         record, version = snap.record, snap.version
     return False
 
@@ -238,18 +271,21 @@ def _lease(snap: Snapshot) -> Flow[float | None]:
     return 0.0 if (yield Dead(claim.holder)) else snap.lease_left
 
 
-def _take_back(run: RunKey, holder: Holder, before: Record) -> Flow[None]:
-    """Withdraw a claim of which it is not known whether it landed, as far as that goes."""
-    try:
-        snap = yield Read(run)
-        if _holds(snap.record, holder):
-            after = withdraw(snap.record, snap.record.token, before)
-            if after is not None:
-                lease = None if after.claim is None else 0.0
-                yield Swap(run, snap.version, after, lease, False)
-    except RemitError:
-        # The lease takes care of it; what interrupted us is what the caller must see.
+def _take_back(run: RunKey, holder: Holder, asked: dict[int, Asked]) -> Flow[None]:
+    """Withdraw a claim of which it is not known whether it landed, as far as that goes.
+
+    Where it does not go, the lease takes care of it: what interrupted us is what the
+    caller must see.
+    """
+    if not asked:
         return
+    with suppress(RemitError):
+        snap: Snapshot = yield Read(run)
+        claim = snap.record.claim
+        if claim is not None and claim.holder == holder:
+            before = asked[claim.token][1].record
+            after = replace(before, token=claim.token)
+            yield Swap(run, snap.version, after, None if before.claim is None else 0.0, False)
 
 
 def _in_progress(snap: Snapshot, lease_left: float) -> Refused:
@@ -262,6 +298,9 @@ def _overtaken(first: Record, record: Record, delivery: Delivery) -> Refused | N
     """The refusal of a delivery that names no pause, when another was served since it
     first looked: what it came for is gone."""
     if delivery.bound or first is record:
+        return None
+    if delivery.intent in {Intent.START, Intent.FORK}:
+        # New input and a branch came for nothing that could be gone.
         return None
     claim = record.claim
     if claim is not None and first.claim == claim:
@@ -285,10 +324,15 @@ def _holds(record: Record, holder: Holder) -> bool:
     return record.claim is not None and record.claim.holder == holder
 
 
-def _left(record: Record, token: int) -> bool:
-    """Whether a record without our claim shows that our own settle or withdrawal made it."""
+def _left(record: Record, token: int, outcome: Outcome | None) -> bool:
+    """Whether a record without our claim shows that our own settle or withdrawal made it,
+    in an attempt of which the answer was lost."""
     entry = record.by_token(token)
-    return record.token == token or (entry is not None and entry.phase is not Phase.RUNNING)
+    if outcome is None:
+        return entry is None and record.token == token
+    if entry is not None and entry.outcome is not None:
+        return entry.outcome.state != "released"
+    return record.served == token
 
 
 def _passage(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from remit_gates.errors import UsageError
+
+
+LONGEST: Final = 1e9
+"""Seconds at most, so that every store can add them to its clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,10 +48,10 @@ class Policy:
         for name, least in (("lease", False), ("wait_timeout", True)):
             value = getattr(self, name)
             number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if not number or not math.isfinite(value) or value < 0 or not (value or least):
+            if not number or not 0 <= value <= LONGEST or not (value or least):
                 raise UsageError(
                     f"Policy({name}={value!r}): {name} is a number of seconds"
-                    f" {'of at least' if least else 'greater than'} 0."
+                    f" {'of at least' if least else 'greater than'} 0, and at most {LONGEST:g}."
                 )
         for name, allowed in _CHOICES.items():
             value = getattr(self, name)

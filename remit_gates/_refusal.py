@@ -63,13 +63,17 @@ def refusal(denied: Denied, verbs: Verbs) -> ResumeRefused:
         claim=verdict.claim,
         consumption=verdict.consumption,
         retry_after=verdict.retry_after,
-        same_answer=same_answer(denied),
+        same_answer=verdict.same,
     )
 
 
 def _why(denied: Denied, verbs: Verbs) -> str:
     verdict = denied.verdict
     reason, claim, entry = verdict.reason, verdict.claim, verdict.consumption
+    named = ", ".join(
+        answer.pause for answer in (denied.delivery.answers if denied.delivery else ())
+    )
+    at = f" (pause {named})" if named else ""
     if reason is Reason.IN_PROGRESS:
         waited = "still " if denied.waited else ""
         return (
@@ -89,24 +93,24 @@ def _why(denied: Denied, verbs: Verbs) -> str:
             " another answer."
         )
     if reason is Reason.ABANDONED:
+        by = f"by {_held(claim)}" if claim else f"by its holder: {_answered(entry)}"
         return (
-            f"was abandoned by {_held(claim) if claim else _answered(entry)}, so how far it"
-            f" got is not known. {NOTHING_RAN} Look at what it did, then {verbs.go_on}, or"
-            " release() to have the pause answered again; Policy(on_abandoned='serve') does"
-            " without you."
+            f"was abandoned {by}. How far it got is not known. {NOTHING_RAN} Look at what it"
+            f" did, then {verbs.go_on}, or release() to have the pause answered again;"
+            " Policy(on_abandoned='serve') does without you."
         )
     if reason is Reason.STALE_TICKET:
         return (
-            "does not wait at the pause that this ticket names any more."
+            f"does not wait at the pause that this ticket names any more{at}."
             f" {NOTHING_RAN} To see what waits now, {verbs.ask}."
         )
     if reason is Reason.NOT_PARKED:
         return (
-            "does not wait for this answer, and nothing is known of its ever having done so."
+            f"does not wait for this answer{at}, and nothing is known of its ever having done so."
             f" {NOTHING_RAN} To see what waits now, {verbs.ask}."
         )
     return (
-        "has gone on to something else since what this delivery is for."
+        f"has gone on to something else since what this delivery is for{at}."
         f" {NOTHING_RAN} To see what waits now, {verbs.ask}; to branch off on purpose,"
         f" {verbs.fork}."
     )
@@ -114,7 +118,7 @@ def _why(denied: Denied, verbs: Verbs) -> str:
 
 def _held(claim: Claim | None) -> str:
     if claim is None:
-        return "a claim that is gone"
+        return "one delivery after another"
     by = f" for {claim.actor}" if claim.actor else ""
     at = f", answering {', '.join(claim.pauses)}" if claim.pauses else ""
     return (
@@ -150,16 +154,5 @@ def same_as_first(denied: Denied) -> bool:
         and entry.outcome is not None
         and entry.outcome.state == "finished"
         and entry.outcome.position == delivery.position
-        and same_answer(denied) is True
+        and denied.verdict.same is True
     )
-
-
-def same_answer(denied: Denied) -> bool | None:
-    """Whether the refused answer equals the served one; None where that is unknown."""
-    delivery, entry = denied.delivery, denied.verdict.consumption
-    if delivery is None or entry is None or entry.digest is None:
-        return None
-    for answer in delivery.answers:
-        if answer.pause == entry.pause and answer.digest is not None:
-            return answer.digest == entry.digest
-    return None

@@ -27,7 +27,7 @@ run and pause, what was not done, and what to do next.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 
 if TYPE_CHECKING:
@@ -81,6 +81,15 @@ class ResumeRefused(RemitError):
         self.consumption = consumption
         self.retry_after = retry_after
         self._same_answer = same_answer
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # An exception is rebuilt from its arguments alone, and the state set after that:
+        # what a refusal needs besides its message would be missing in another process.
+        return _blank, (type(self), self.args), self.__dict__
+
+
+def _blank(kind: type[ResumeRefused], args: tuple[Any, ...]) -> ResumeRefused:
+    return kind.__new__(kind, *args)
 
 
 class InProgress(ResumeRefused):

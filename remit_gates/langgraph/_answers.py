@@ -7,13 +7,14 @@ therefore cut down, purely, to what the record says that this run works on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from langgraph.checkpoint.base import CheckpointTuple
 
 from remit_gates._digest import digest
 from remit_gates._model import Consumption, Delivery, Intent, Record
+from remit_gates.errors import InvalidState
 from remit_gates.langgraph._pauses import (
     CONTROL,
     ERROR,
@@ -24,8 +25,13 @@ from remit_gates.langgraph._pauses import (
     Request,
     Write,
     many,
+    released,
     waiting,
 )
+
+
+INVALID: Final = InvalidState.__name__
+"""What the outcome of a run says that came to a state that does not fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +64,32 @@ def prepare(request: Request, loaded: Loaded, record: Record, delivery: Delivery
         cuts = {}
         again = set()
         for wait in waits:
-            before = record.closed(wait.pause)
-            if wait.pause in taken and before is not None:
+            before = record.consumption(wait.pause)
+            if wait.pause in taken and before is not None and _on_record(before):
                 cuts[wait.task] = before.taken
                 if before.applied:
                     again.add(wait.interrupt)
         writes = _cut(loaded, cuts, keep_null=False)
         resume = any(wait.pause in taken for wait in waits)
         return Prepared(_with(parked, writes), resume, frozenset(again))
-    return Prepared(_with(parked, _continued(request, loaded, record)))
+    return _continued(request, loaded, parked, record)
+
+
+def redone(loaded: Loaded, record: Record) -> Loaded:
+    """What was loaded, for a run that goes on where the last one came to a state that does
+    not fit `validate=`. LangGraph has the outputs that led there on record, and would come
+    to the same state again without a node having run."""
+    ends = (entry.outcome for entry in record.unfinished)
+    if loaded.parked is None or not any(end and end.detail == INVALID for end in ends):
+        return loaded
+    writes = [write for write in loaded.writes if write[1] in CONTROL]
+    return replace(loaded, parked=_with(loaded.parked, writes))
+
+
+def _on_record(entry: Consumption) -> bool:
+    """Whether LangGraph may have the answer of `entry` on record. A question that it asked
+    after all has none; one that was released has not been asked again yet."""
+    return not entry.reopened or released(entry)
 
 
 def nested(parked: CheckpointTuple | None, again: frozenset[str]) -> CheckpointTuple | None:
@@ -85,22 +108,34 @@ def nested(parked: CheckpointTuple | None, again: frozenset[str]) -> CheckpointT
     return _with(parked, writes)
 
 
-def _continued(request: Request, loaded: Loaded, record: Record) -> list[Write]:
+def _continued(
+    request: Request, loaded: Loaded, parked: CheckpointTuple, record: Record
+) -> Prepared:
     """A continue goes on with the answer that the last run was served with, and with
     nothing from before."""
     null = next((w for w in loaded.writes if w[0] == NULL_TASK and w[1] == RESUME), None)
-    recorded = {task: many(value) for task, channel, value in loaded.writes
-                if channel == RESUME and task != NULL_TASK}
+    recorded = {
+        task: many(value)
+        for task, channel, value in loaded.writes
+        if channel == RESUME and task != NULL_TASK
+    }
     if record == Record():
         # Nothing gated ever happened to this run, so only what is parked can tell
         # whether its answer was taken in.
-        return _cut(loaded, {}, keep_null=not recorded)
+        return Prepared(_with(parked, _cut(loaded, {}, keep_null=not recorded)))
     unfinished = {entry.pause: entry for entry in record.unfinished}
     cuts = {}
+    again = set()
     keep_null = False
     for wait in waiting(loaded.position, loaded.writes, record, ordinal=request.ordinal):
         entry = unfinished.get(wait.pause)
         if entry is None:
+            before = record.consumption(wait.pause)
+            if before is not None and released(before):
+                # It is to be answered anew, so LangGraph must ask again.
+                cuts[wait.task] = before.taken
+                if before.applied:
+                    again.add(wait.interrupt)
             continue
         beyond = recorded.get(wait.task, ())[entry.taken :]
         if beyond and not _is(request, entry, beyond[0]):
@@ -108,7 +143,8 @@ def _continued(request: Request, loaded: Loaded, record: Record) -> list[Write]:
             beyond = ()
         if null is not None and not beyond and not entry.applied:
             keep_null = keep_null or _is(request, entry, null[2])
-    return _cut(loaded, cuts, keep_null=keep_null)
+    writes = _cut(loaded, cuts, keep_null=keep_null)
+    return Prepared(_with(parked, writes), again=frozenset(again))
 
 
 def _is(request: Request, entry: Consumption, value: Any) -> bool:

@@ -21,6 +21,7 @@ from remit_gates._drive import adrive, drive
 from remit_gates._gate import find_claims_with
 from remit_gates._keeper import ActiveClaim, StorePort
 from remit_gates._model import Intent, Outcome, Record
+from remit_gates.errors import UsageError
 from remit_gates.langgraph._pauses import Request, waiting
 from remit_gates.langgraph._versions import HOOKS, hooked_class, installed
 
@@ -72,6 +73,12 @@ class Entry:
         """The call that started this run, as its input and config tell it."""
         loop = self.loop
         conf = loop.checkpoint_config["configurable"]
+        if self.options.get("remit_ticket") is not None:
+            raise UsageError(
+                f"Thread {conf['thread_id']!r}: remit_ticket is not known to this release, so"
+                " the delivery cannot be bound by it. Nothing was served. Answer by interrupt"
+                " id instead."
+            )
         command = loop.input if isinstance(loop.input, Command) else None
         resume = None if command is None else command.resume
         intent = Intent.START

@@ -16,6 +16,7 @@ from langgraph.checkpoint.base import CheckpointTuple
 from remit_gates._digest import digest
 from remit_gates._model import (
     Answer,
+    Consumption,
     Delivery,
     Holder,
     Intent,
@@ -128,10 +129,14 @@ def waiting(
         taken = len(many(found.get(RESUME, ())))
         for interrupt in many(found.get(INTERRUPT, ())):
             name = f"{checkpoint}:{interrupt.id}"
-            if not ordinal:
+            if ordinal:
+                # An earlier LangGraph may have left its entry, under its own kind of name.
+                old = (entry.pause for entry in record.consumptions)
+                name = next((pause for pause in old if pause.startswith(f"{name}:")), name)
+            else:
                 # A task that failed after an answer has taken in one more than the
                 # question on record; only the ledger tells that from the next question.
-                before = record.closed(f"{name}:{taken - 1}")
+                before = record.consumption(f"{name}:{taken - 1}")
                 failed = before is not None and before.phase is not Phase.SETTLED
                 name = f"{name}:{taken - 1 if failed else taken}"
             entry = record.consumption(name)
@@ -162,9 +167,15 @@ def judge(request: Request, loaded: Loaded, record: Record, holder: Holder) -> D
         if request.intent is Intent.CONTINUE or request.fork:
             return delivery(Intent.FORK, bound=True)
         return delivery(Intent.ANSWER, bound=True, reason=Reason.SUPERSEDED)
-    if request.intent is Intent.CONTINUE:
-        return delivery(Intent.CONTINUE)
     waits = waiting(position, loaded.writes, record, ordinal=request.ordinal)
+    if request.intent is Intent.CONTINUE:
+        # What was released is asked again where it waits. Where the run has moved on past
+        # it, a continue goes on with it.
+        shown = {wait.pause for wait in waits}
+        gone = (entry.pause for entry in record.consumptions if released(entry))
+        return delivery(
+            Intent.CONTINUE, disturbs=tuple(pause for pause in gone if pause not in shown)
+        )
     if request.named is not None:
         return _by_id(request, request.named, loaded, waits, record, delivery)
     if waits:
@@ -222,15 +233,30 @@ def _late(
     same = loaded.parked is not None and not answers and bool(late)
     for answer in late:
         entry = unfinished.get(answer.pause)
-        same = same and entry is not None and (
-            (answer.digest is not None and answer.digest == entry.digest)
-            or (request.delivery is not None and request.delivery == entry.delivery)
+        same = (
+            same
+            and entry is not None
+            and (
+                (answer.digest is not None and answer.digest == entry.digest)
+                or (request.delivery is not None and request.delivery == entry.delivery)
+            )
         )
+    passed = any(released(entry) for entry in map(record.consumption, known) if entry)
+    reason = Reason.SUPERSEDED if passed else Reason.NOT_PARKED
     return delivery(
         Intent.ANSWER,
         answers=(*answers, *late),
         bound=bound,
-        reason=None if same else Reason.NOT_PARKED,
+        reason=None if same else reason,
+    )
+
+
+def released(entry: Consumption) -> bool:
+    """Whether `entry` was re-opened by `release()`, and not by a question."""
+    return (
+        entry.reopened is not None
+        and entry.outcome is not None
+        and entry.outcome.state == "released"
     )
 
 

@@ -21,13 +21,13 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from remit_gates._drive import adrive, drive
 from remit_gates._keeper import ActiveClaim, Keeper, StorePort
 from remit_gates._liveness import mint
-from remit_gates._model import Delivery, Holder, Intent, Record, RunKey
+from remit_gates._model import Delivery, Intent, Record, RunKey
 from remit_gates._ops import Flow, Read, Swap, splice
 from remit_gates._passage import Denied
 from remit_gates._policy import Policy
 from remit_gates._refusal import Verbs, refusal, same_as_first
 from remit_gates.errors import GateNotEngaged, UsageError
-from remit_gates.langgraph._answers import nested, prepare
+from remit_gates.langgraph._answers import nested, prepare, redone
 from remit_gates.langgraph._loop import ENTRY, Entry
 from remit_gates.langgraph._pauses import (
     NO_WRITES,
@@ -51,23 +51,25 @@ class Binding:
     """The gate of one saver.
 
     Args:
-        store: Where the records are.
+        store: Where the records are: a URL, a driver connection or pool, or a store.
         policy: The user's choices.
         namespace: The user's partition of the store.
+        awaited: Whether the saver has async methods; some have nothing else.
         ordinal: Whether interrupt ids tell the interrupts of one node apart.
         check: Raises for a state that is not to be persisted.
     """
 
     def __init__(
         self,
-        store: Store | AsyncStore,
+        store: Any,
         policy: Policy,
         namespace: str,
         *,
+        awaited: bool,
         ordinal: bool,
         check: Callable[[Any, Any], None] | None,
     ) -> None:
-        self.keeper = Keeper(store, policy)
+        self.keeper = Keeper(as_async_store(store) if awaited else as_store(store), policy)
         self.namespace = namespace
         self.ordinal = ordinal
         self.check = check
@@ -95,7 +97,7 @@ class Binding:
         holder = mint()
 
         def judged(loaded: Loaded, record: Record) -> Delivery:
-            return judge(request, loaded, record, holder)
+            return judge(request, redone(loaded, record), record, holder)
 
         result = yield from self.keeper.admit(self.key(request.run), holder, judged)
         if isinstance(result, Denied):
@@ -103,12 +105,13 @@ class Binding:
                 # As if it had been first: at the end of a run there is nothing to do,
                 # so LangGraph answers with the state and writes nothing.
                 entry.loop.input = None
-                loaded: Loaded = result.loaded
-                return loaded.parked
+                stands: Loaded = result.loaded
+                return stands.parked
             raise refusal(result, VERBS)
         entry.claim = result
         passage = result.passage
-        ready = prepare(request, passage.loaded, passage.before, passage.delivery)
+        loaded = redone(passage.loaded, passage.before)
+        ready = prepare(request, loaded, passage.before, passage.delivery)
         entry.again = ready.again
         if not ready.resume:
             entry.loop.input = None
@@ -164,31 +167,32 @@ _types: dict[type[Any], type[Any]] = {}
 
 def _method(inner: Callable[..., Any], flow: Callable[..., Flow[Any]]) -> Callable[..., Any]:
     """A method that performs `flow`, of the colour and signature of `inner`."""
-    if inspect.iscoroutinefunction(inner):
 
-        @functools.wraps(inner)
-        async def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-            port = SaverPort(self._remit, functools.partial(inner, self), awaited=True)
-            return await adrive(flow(self, *args, **kwargs), port)
+    @functools.wraps(inner)
+    async def awaited(self: Any, *args: Any, **kwargs: Any) -> Any:
+        port = SaverPort(self._remit, functools.partial(inner, self), awaited=True)
+        return await adrive(flow(self, *args, **kwargs), port)
 
-    else:
+    @functools.wraps(inner)
+    def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+        port = SaverPort(self._remit, functools.partial(inner, self), awaited=False)
+        return drive(flow(self, *args, **kwargs), port)
 
-        @functools.wraps(inner)
-        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-            port = SaverPort(self._remit, functools.partial(inner, self), awaited=False)
-            return drive(flow(self, *args, **kwargs), port)
-
-    return method
+    return awaited if inspect.iscoroutinefunction(inner) else called
 
 
 def _get_tuple(saver: Any, config: Any) -> Flow[Any]:
     conf = config.get("configurable", {})
     entry = conf.get(ENTRY)
     if "__pregel_task_id" in conf or "__pregel_runtime" not in conf or "thread_id" not in conf:
-        parked = yield Inner((config,))
         # A subgraph of a run that answers a pause once more must not use the first answer.
-        again = entry.again if isinstance(entry, Entry) else None
-        return nested(parked, again) if again and conf.get("checkpoint_ns") else parked
+        again = entry.again if isinstance(entry, Entry) and conf.get("checkpoint_ns") else None
+        if not again:
+            return (yield Inner((config,)))
+        # Some savers' `aget_tuple` is their `get_tuple`: without the entry, it cuts nothing.
+        others = {key: value for key, value in conf.items() if key != ENTRY}
+        parked = yield Inner(({**config, "configurable": others},))
+        return nested(parked, again)
     if not isinstance(entry, Entry) or entry.loop.checkpointer is not saver:
         raise GateNotEngaged(
             f"A run of thread {conf['thread_id']!r} asks its gated saver for its checkpoint,"

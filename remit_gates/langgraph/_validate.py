@@ -32,7 +32,8 @@ def checker(validate: Any) -> Callable[[Any, Any], None] | None:
             raise InvalidState(
                 f"Thread {thread!r}: a state does not fit validate= and was not persisted:"
                 f" {'; '.join(found)}. The thread stands where it stood before. Mend the node"
-                " that wrote it."
+                " that wrote it; where its write is pending already, write what fits in its"
+                " place with graph.update_state(config, {...}, as_node=...)."
             )
 
     return check
@@ -52,7 +53,7 @@ def _problems(validate: Any) -> Callable[[Mapping[str, Any]], list[str]]:
         def called(state: Mapping[str, Any]) -> list[str]:
             try:
                 validate(dict(state))
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 -- it says what does not fit
                 return [f"{type(error).__name__}: {error}"]
             return []
 

@@ -1,0 +1,69 @@
+# Each command sets up what it needs, into $(VENV); a second run finds it there.
+
+VENV ?= .venv
+BIN := $(VENV)/bin
+# The first that runs and is new enough: a name on the path may be a shim with nothing behind.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.10; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo $$p && break; \
+	done)
+
+.DELETE_ON_ERROR:
+.PHONY: help demo test check bench lint types layers wheel pythons clean
+
+help:
+	@echo 'make demo     one pause, many deliveries: LangGraph as it is, and gated'
+	@echo 'make test     the whole suite; ARGS="-k name" for a part of it'
+	@echo 'make check    lint, types, layers, the wheel, and the unit tests on every Python'
+	@echo 'make bench    what a gate costs'
+	@echo 'make clean    remove $(VENV) and what the tools left'
+
+demo: $(VENV)/.demo
+	@$(BIN)/remit-gates demo
+
+test: $(VENV)/.dev
+	@echo '· the whole suite'
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: lint types layers wheel pythons
+	@echo '· all checks passed'
+
+bench: $(VENV)/.dev
+	@$(BIN)/remit-gates bench
+
+lint: $(VENV)/.dev
+	@echo '· lint and format'
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+
+types: $(VENV)/.dev
+	@echo '· types: mypy, then pyright'
+	@$(BIN)/mypy
+	@$(BIN)/pyright --pythonpath $(BIN)/python
+
+layers: $(VENV)/.dev
+	@echo '· layers: who may import whom'
+	@$(BIN)/lint-imports --no-logo
+
+wheel: $(VENV)/.dev
+	@echo '· the wheel, in an environment of its own'
+	@$(BIN)/python tools/wheel.py
+
+pythons: $(VENV)/.dev
+	@echo '· unit tests on every Python'
+	@$(BIN)/python tools/pythons.py $(VENV)/pythons
+
+$(VENV)/.demo: pyproject.toml tools/envs.py
+	@$(call setup,--extras langgraph sqlite)
+
+$(VENV)/.dev: pyproject.toml tools/envs.py
+	@$(call setup,--extras langgraph sqlite postgres http otel --groups dev)
+
+# The stamp is touched last, so that a set-up that was cut short is done again.
+define setup
+test -n '$(PYTHON)' || { echo 'Python 3.10 or newer is needed, and none was found.' >&2; exit 1; }
+$(PYTHON) tools/envs.py $(VENV) $(1)
+touch $@
+endef
+
+clean:
+	@rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

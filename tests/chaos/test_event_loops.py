@@ -1,0 +1,278 @@
+"""What event loops do to a run: cancel it, stand still, come and go. A claim outlives none
+of it, and is lost to none of it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.types import Command
+
+from remit_gates import AlreadyConsumed, InProgress, Policy, open_store
+from remit_gates._model import Record, RunKey, Snapshot
+from remit_gates.langgraph import gate
+from remit_gates.stores import AsyncStore, open_async_store
+from tests.races.graph import PATIENCE, POLL, Journal, build, config
+from tests.races.savers import async_saver
+
+
+pytestmark = pytest.mark.asyncio
+
+YES = Command(resume="yes")
+
+
+class Slow(AsyncStore):
+    """A store whose swaps wait, once they were asked to."""
+
+    def __init__(self, url: str) -> None:
+        self._store = open_async_store(url)
+        self.asked = asyncio.Event()
+        self.through = asyncio.Event()
+        self.through.set()
+
+    async def read(self, run: RunKey) -> Snapshot:
+        return await self._store.read(run)
+
+    async def swap(
+        self,
+        run: RunKey,
+        expected: int | None,
+        record: Record,
+        lease: float | None,
+        durable: bool = True,
+    ) -> int | None:
+        self.asked.set()
+        await asyncio.wait_for(self.through.wait(), PATIENCE)
+        return await self._store.swap(run, expected, record, lease, durable)
+
+    async def setup(self) -> None:
+        await self._store.setup()
+
+    async def close(self) -> None:
+        await self._store.close()
+
+    def renewer(self) -> Any:
+        return self._store.renewer()
+
+    def stops(self) -> None:
+        """Have the next swap wait."""
+        self.asked.clear()
+        self.through.clear()
+
+
+class Bench:
+    """A graph on a checkpointer of the test's event loop."""
+
+    def __init__(self, folder: Path, url: str, store: Any, saver: Any) -> None:
+        self._folder = folder
+        self.url = url
+        self.store = store
+        self.saver = saver
+        self.journal = Journal(folder)
+        self.graph = build(saver, self.journal, awaited=True)
+
+    async def parked(self, run: str) -> None:
+        await self.graph.ainvoke({"run": run}, config(run))
+
+    async def answer(self, run: str) -> Any:
+        return await self.graph.ainvoke(YES, config(run))
+
+    async def begins(self, run: str, step: str = "charge") -> asyncio.Task[Any]:
+        """A winner that stands still in `step`."""
+        self.journal.hold(run, step)
+        running = asyncio.create_task(self.answer(run))
+        await self.awaits(run, step)
+        return running
+
+    async def awaits(self, run: str, step: str) -> None:
+        async with asyncio_timeout(PATIENCE):
+            while not self.journal.counts(run)[step]:
+                await asyncio.sleep(POLL)
+
+    def record(self, run: str) -> Record:
+        with closing(open_store(self.url)) as store:
+            return store.read(RunKey("langgraph", "", run)).record
+
+
+@asynccontextmanager
+async def asyncio_timeout(seconds: float) -> AsyncIterator[None]:
+    """As `asyncio.timeout`, which Python 3.10 does not have."""
+    task = asyncio.current_task()
+    assert task is not None
+    handle = asyncio.get_running_loop().call_later(seconds, task.cancel)
+    try:
+        yield
+    finally:
+        handle.cancel()
+
+
+@asynccontextmanager
+async def bench(folder: Path, url: str, **policy: Any) -> AsyncIterator[Bench]:
+    store = Slow(url)
+
+    def wrap(made: Any) -> Any:
+        return gate(made, store=store, policy=Policy(**policy))
+
+    async with async_saver(url, wrap) as saver:
+        made = Bench(folder, url, store, saver)
+        try:
+            yield made
+        finally:
+            made.journal.close()
+            await store.close()
+
+
+async def test_cancelled_while_its_claim_is_on_its_way_it_leaves_none(
+    url: str, tmp_path: Path
+) -> None:
+    async with bench(tmp_path, url) as b:
+        await b.parked("r")
+        b.store.stops()
+        running = asyncio.create_task(b.answer("r"))
+        await asyncio.wait_for(b.store.asked.wait(), PATIENCE)
+        running.cancel()
+        b.store.through.set()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert b.record("r").claim is None
+        assert b.journal.counts("r")["charge"] == 0
+        assert (await b.answer("r"))["answer"] == "yes"
+
+
+async def test_cancelled_in_a_node_its_answer_stays_and_the_run_goes_on_with_it(
+    url: str, tmp_path: Path
+) -> None:
+    async with bench(tmp_path, url) as b:
+        await b.parked("r")
+        running = await b.begins("r")
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        b.journal.let_go("r", "charge")
+        assert b.record("r").claim is None
+        with pytest.raises(AlreadyConsumed) as refused:
+            await b.answer("r")
+        assert refused.value.failed
+        assert refused.value.outcome is not None
+        assert refused.value.outcome.detail == "CancelledError"
+        assert (await b.graph.ainvoke(None, config("r")))["answer"] == "yes"
+        assert b.journal.counts("r")["notify done"] == 1
+
+
+async def test_cancelled_while_it_leaves_it_is_written_down_all_the_same(
+    url: str, tmp_path: Path
+) -> None:
+    async with bench(tmp_path, url) as b:
+        await b.parked("r")
+        running = await b.begins("r", "notify")
+        b.store.stops()
+        b.journal.let_go("r", "notify")
+        await asyncio.wait_for(b.store.asked.wait(), PATIENCE)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert b.record("r").claim is not None
+        b.store.through.set()
+        async with asyncio_timeout(PATIENCE):
+            while b.record("r").claim is not None:
+                await asyncio.sleep(POLL)
+        with pytest.raises(AlreadyConsumed) as refused:
+            await b.answer("r")
+        assert not refused.value.failed
+
+
+async def test_a_stream_that_is_closed_early_is_a_run_that_failed(
+    url: str, tmp_path: Path
+) -> None:
+    async with bench(tmp_path, url) as b:
+        await b.parked("r")
+        stream = b.graph.astream(YES, config("r"), durability="sync")
+        async for update in stream:
+            assert "ask" in update
+            with pytest.raises(InProgress):
+                await b.answer("r")
+            break
+        await stream.aclose()
+        assert b.record("r").claim is None
+        with pytest.raises(AlreadyConsumed) as refused:
+            await b.answer("r")
+        assert refused.value.failed
+        assert (await b.graph.ainvoke(None, config("r")))["answer"] == "yes"
+        assert b.journal.counts("r")["charge done"] == 1
+
+
+async def test_an_event_loop_that_stands_still_for_three_leases_keeps_its_claim(
+    url: str, tmp_path: Path
+) -> None:
+    lease = 0.5
+    async with bench(tmp_path, url, lease=lease, on_abandoned="serve") as b:
+        await b.parked("r")
+        running = await b.begins("r")
+        with closing(open_store(url)) as store:
+            key = RunKey("langgraph", "", "r")
+            start = store.read(key).now
+            least = lease
+            # This is the event loop's own thread, so nothing of the loop moves meanwhile.
+            while (seen := store.read(key)).now < start + 3 * lease:
+                assert seen.lease_left is not None
+                least = min(least, seen.lease_left)
+                time.sleep(POLL)
+        assert least > 0
+        with pytest.raises(InProgress):
+            await b.answer("r")
+        b.journal.let_go("r", "charge")
+        assert (await running)["answer"] == "yes"
+        assert b.journal.counts("r")["charge"] == 1
+
+
+async def test_parallel_answers_in_one_loop_to_many_runs(url: str, tmp_path: Path) -> None:
+    """Nothing of one run leaks into another that shares its saver, its store and its loop."""
+    async with bench(tmp_path, url) as b:
+        runs = [f"r{number}" for number in range(12)]
+        await asyncio.gather(*map(b.parked, runs))
+        answers = [
+            b.graph.ainvoke(Command(resume=run), config(run)) for run in runs for _ in range(2)
+        ]
+        done = await asyncio.gather(*answers, return_exceptions=True)
+        for number, run in enumerate(runs):
+            pair = done[2 * number : 2 * number + 2]
+            served = [result for result in pair if isinstance(result, dict)]
+            assert [values["answer"] for values in served] == [run]
+            assert b.journal.counts(run)["charge"] == 1
+
+
+async def test_a_store_serves_two_event_loops(url: str, tmp_path: Path) -> None:
+    """The saver of LangGraph belongs to one loop. The gate's store does not."""
+    store = open_async_store(url)
+    await store.setup()
+    journal = Journal(tmp_path)
+
+    async def elsewhere(run: str, what: Any) -> Any:
+        async with async_saver(url, lambda made: gate(made, store=store)) as saver:
+            graph = build(saver, journal, awaited=True)
+            try:
+                return await graph.ainvoke(what, config(run))
+            except (InProgress, AlreadyConsumed) as error:
+                return error
+
+    async with async_saver(url, lambda made: gate(made, store=store)) as saver:
+        graph = build(saver, journal, awaited=True)
+        await asyncio.to_thread(asyncio.run, elsewhere("r", {"run": "r"}))
+        journal.hold("r", "charge")
+        running = asyncio.create_task(graph.ainvoke(YES, config("r")))
+        async with asyncio_timeout(PATIENCE):
+            while not journal.counts("r")["charge"]:
+                await asyncio.sleep(POLL)
+        late = await asyncio.to_thread(asyncio.run, elsewhere("r", YES))
+        assert isinstance(late, InProgress)
+        journal.let_go("r", "charge")
+        assert (await running)["answer"] == "yes"
+        late = await asyncio.to_thread(asyncio.run, elsewhere("r", YES))
+        assert isinstance(late, AlreadyConsumed)
+    await store.close()
+    journal.close()

@@ -1,0 +1,167 @@
+"""Every Python block of every document runs, in order, as one program a document.
+
+A block is run as a reader would have it: from an empty folder, with what the blocks above
+it have defined, and with `await` allowed at the top. Two things are put in its place:
+
+- a string that starts with `postgresql://` becomes the URL of a fresh database, so that a
+  document shows the URL that a reader would write;
+- what a document needs and should not show stands in a comment that starts with
+  `<!-- python` on a line of its own; it runs like a block.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+ROOT = Path(__file__).resolve().parents[2]
+FENCE = re.compile(r"(?P<indent>[ ]*)(?P<ticks>`{3,})(?P<language>\w*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block of Python and the line of its document before its first."""
+
+    source: str
+    line: int
+
+
+def documents() -> list[Path]:
+    found = [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")]
+    return sorted(path for path in found if path.exists())
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """The blocks of `text` that run.
+
+    Raises:
+        ValueError: A block has no end, so nobody can say what is in it.
+    """
+    lines = text.splitlines()
+    start, closing, runs = 0, None, False
+    for number, line in enumerate(lines, 1):
+        if closing is not None:
+            if line.rstrip() == closing:
+                if runs:
+                    yield Block(textwrap.dedent("\n".join(lines[start : number - 1])), start)
+                closing = None
+        elif line.rstrip() == "<!-- python":
+            start, closing, runs = number, "-->", True
+        elif fence := FENCE.match(line):
+            closing = fence["indent"] + fence["ticks"]
+            start, runs = number, fence["language"] == "python"
+    if closing is not None:
+        raise ValueError(f"the block that opens in line {start} has no end")
+
+
+def run(text: str, name: str, postgres: Callable[[], str]) -> dict[str, Any]:
+    """Run the blocks of `text`; the names they defined. Tracebacks point into `name`."""
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    loop = asyncio.new_event_loop()
+    try:
+        for block in blocks(text):
+            tree = _Urls(postgres).visit(ast.parse(block.source, name))
+            ast.increment_lineno(tree, block.line)
+            code = compile(tree, name, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+            if code.co_flags & inspect.CO_COROUTINE:
+                # Evaluating such code does not run it yet: it makes the coroutine.
+                loop.run_until_complete(eval(code, namespace))
+            else:
+                exec(code, namespace)
+        loop.run_until_complete(loop.shutdown_asyncgens())
+    finally:
+        loop.close()
+    return namespace
+
+
+class _Urls(ast.NodeTransformer):
+    """Puts a real server in the place of one that only a document knows."""
+
+    def __init__(self, postgres: Callable[[], str]) -> None:
+        self.postgres = postgres
+
+    def visit_Constant(self, node: ast.Constant) -> ast.Constant:
+        if isinstance(node.value, str) and node.value.startswith("postgresql://"):
+            return ast.copy_location(ast.Constant(self.postgres()), node)
+        return node
+
+
+@pytest.mark.parametrize(
+    "document", documents(), ids=lambda path: path.relative_to(ROOT).as_posix()
+)
+def test_document(
+    document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    run(
+        document.read_text(encoding="utf-8"),
+        str(document),
+        lambda: request.getfixturevalue("postgres_url"),
+    )
+
+
+def test_the_readme_shows_code() -> None:
+    assert list(blocks((ROOT / "README.md").read_text(encoding="utf-8")))
+
+
+DOCUMENT = """\
+# A document
+
+<!-- python
+hidden = 1
+-->
+
+```python
+shown = hidden + 1
+```
+
+1. In a list:
+
+   ```python title="more.py"
+   import asyncio
+   await asyncio.sleep(0)
+   shown += 1
+   url = "postgresql://app@db/orders"
+   ```
+
+```console
+$ not python
+```
+"""
+
+
+def test_blocks_run_in_order_in_one_namespace() -> None:
+    namespace = run(DOCUMENT, "document.md", lambda: "postgresql://real")
+
+    assert namespace["shown"] == 3
+    assert namespace["url"] == "postgresql://real"
+
+
+def test_a_failing_block_fails_at_its_line_of_the_document() -> None:
+    broken = DOCUMENT.replace("shown += 1", "shown += missing")
+
+    with pytest.raises(NameError, match="missing") as failure:
+        run(broken, "document.md", lambda: "postgresql://real")
+
+    last = failure.traceback[-1]
+    assert (str(last.path).endswith("document.md"), last.lineno + 1) == (True, 16)
+
+
+def test_a_block_that_never_closes_is_an_error() -> None:
+    with pytest.raises(ValueError, match="line 3"):
+        list(blocks("one\n\n```python\n1 / 0\n"))
+
+
+def test_a_block_shown_inside_another_does_not_run() -> None:
+    assert list(blocks("````text\n```python\n1 / 0\n```\n````\n")) == []

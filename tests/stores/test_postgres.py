@@ -1,0 +1,378 @@
+"""What only a Postgres store can get wrong: its session, its connections, its server."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+
+import psycopg
+import psycopg_pool
+import pytest
+
+from remit_gates.errors import OutcomeUnknown, SetupRequired, StoreUnavailable, UsageError
+from remit_gates.stores import as_async_store, as_store, open_store
+from remit_gates.stores.postgres import AsyncPostgresStore, PostgresStore
+from remit_gates.testing import check_store
+from tests.servers import Postgres
+from tests.stores import scripts
+from tests.stores.proxy import Proxy
+from tests.stores.records import RUN, claimed, settled
+
+
+@pytest.fixture
+def store(postgres_url: str) -> PostgresStore:
+    store = PostgresStore(postgres_url)
+    store.setup()
+    return store
+
+
+def test_each_operation_is_one_statement(store: PostgresStore, through: Proxy) -> None:
+    counted = PostgresStore(through.url)
+    counted.read(RUN)
+    version: int | None = None
+
+    def swap() -> None:
+        nonlocal version
+        version = counted.swap(RUN, version, claimed(1), 30.0)
+
+    operations: list[Callable[[], object]] = [
+        lambda: counted.read(RUN),
+        swap,
+        swap,
+        lambda: counted.swap(RUN, version, claimed(1), 30.0, False),
+        lambda: counted.renew(RUN, 1, 30.0),
+        lambda: list(counted.scan())[2:],
+        lambda: counted.prune(3600.0),
+        lambda: counted.delete(RUN),
+    ]
+    counts = []
+    for operation in operations:
+        before = through.executed
+        operation()
+        counts.append(through.executed - before)
+    counted.close()
+    # A scan asks for the page after the last row, and is told that there is none.
+    assert counts == [1, 1, 1, 1, 1, 2, 1, 1]
+    assert through.opened == 1
+
+
+def test_nothing_stays_in_the_session(postgres_url: str, store: PostgresStore) -> None:
+    with psycopg_pool.ConnectionPool(
+        postgres_url, min_size=1, max_size=1, kwargs={"autocommit": True}, open=True
+    ) as pool:
+        borrowing = PostgresStore(pool)
+        version = borrowing.swap(RUN, None, claimed(1), 30.0)
+        for _ in range(8):
+            borrowing.read(RUN)
+            version = borrowing.swap(RUN, version, claimed(1), 30.0, False)
+            borrowing.renew(RUN, 1, 30.0)
+        with pool.connection() as connection:
+            assert connection.execute("SELECT 1 FROM pg_prepared_statements").fetchall() == []
+            assert connection.execute("SHOW synchronous_commit").fetchall() == [("on",)]
+            locks = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory'"
+            assert connection.execute(locks).fetchall() == []
+            assert "wait" not in vars(connection)
+        borrowing.close()
+
+
+def test_only_a_durable_swap_waits_for_the_disk(postgres_url: str, store: PostgresStore) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        # A deferred trigger runs at the commit, and sees how that is going to be made.
+        connection.execute("CREATE TABLE seen (setting text)")
+        connection.execute(
+            "CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+            " INSERT INTO seen VALUES (current_setting('synchronous_commit')); RETURN NULL;"
+            " END $$"
+        )
+        connection.execute(
+            "CREATE CONSTRAINT TRIGGER see AFTER INSERT OR UPDATE ON remit_gates"
+            " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION see()"
+        )
+        for default in ("local", "off"):
+            connection.execute("TRUNCATE seen, remit_gates")
+            name = connection.info.dbname
+            connection.execute(
+                f'ALTER DATABASE "{name}" SET synchronous_commit = {default}'.encode()
+            )
+            store.close()
+            version = store.swap(RUN, None, claimed(1), 30.0)
+            version = store.swap(RUN, version, claimed(1), 30.0, False)
+            version = store.swap(RUN, version, claimed(1), 30.0, True)
+            store.renew(RUN, 1, 30.0)
+            durable = "on" if default == "off" else default
+            rows = connection.execute("SELECT setting FROM seen").fetchall()
+            assert [row[0] for row in rows] == [durable, "off", durable, "off"]
+    store.close()
+
+
+def test_a_renewal_under_way_keeps_its_claim(postgres_url: str, store: PostgresStore) -> None:
+    store.swap(RUN, None, claimed(1), 0.0)
+    with psycopg.connect(postgres_url) as renewing:
+        renewing.execute("UPDATE remit_gates SET expires = clock_timestamp() + interval '1 min'")
+        # Not committed yet, so whoever reads now must believe that the claim has expired.
+        snap = store.read(RUN)
+        assert snap.lease_left is not None
+        assert snap.lease_left <= 0
+        renewing.commit()
+    assert store.swap(RUN, snap.version, claimed(2), 30.0) is None
+    assert store.read(RUN).record == claimed(1)
+    store.close()
+
+
+@pytest.mark.parametrize("level", ["repeatable read", "serializable"])
+def test_races_at_strict_isolation(postgres_url: str, level: str) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        sql = f'ALTER DATABASE "{connection.info.dbname}" SET default_transaction_isolation ='
+        connection.execute(f"{sql} '{level}'".encode())
+    check_store(
+        lambda: PostgresStore(postgres_url),
+        only=("an_insert_wins_once", "a_swap_wins_once", "an_expired_claim_is_taken_once"),
+    ).raise_for_failures()
+
+
+def test_a_restart_goes_unnoticed(postgres: Postgres, store: PostgresStore) -> None:
+    version = store.swap(RUN, None, claimed(1), 30.0)
+    postgres.restart()
+    version = store.swap(RUN, version, claimed(2), 30.0)
+    assert version is not None
+    postgres.restart()
+    assert store.read(RUN).version == version
+    store.close()
+
+
+def test_a_restart_goes_unnoticed_in_a_pool(postgres: Postgres, postgres_url: str) -> None:
+    with psycopg_pool.ConnectionPool(postgres_url, min_size=2, max_size=2, open=True) as pool:
+        pool.wait()
+        store = PostgresStore(pool)
+        store.setup()
+        version = store.swap(RUN, None, claimed(1), 30.0)
+        postgres.restart()
+        assert store.swap(RUN, version, claimed(2), 30.0) is not None
+
+
+def test_a_server_that_hangs_is_told(postgres: Postgres, postgres_url: str) -> None:
+    store = PostgresStore(postgres_url, timeout=1.0)
+    store.setup()
+    version = store.swap(RUN, None, claimed(1), 30.0)
+
+    with postgres.freeze():
+        with pytest.raises(OutcomeUnknown):
+            store.swap(RUN, version, claimed(2), 30.0)
+        with pytest.raises(StoreUnavailable):
+            store.read(RUN)
+        with pytest.raises(StoreUnavailable):
+            store.renew(RUN, 1, 30.0)
+    assert store.read(RUN).version is not None
+    store.close()
+
+
+def test_a_server_that_hangs_is_told_to_async_callers(
+    postgres: Postgres, postgres_url: str
+) -> None:
+    async def check() -> None:
+        store = AsyncPostgresStore(postgres_url, timeout=1.0)
+        await store.setup()
+        version = await store.swap(RUN, None, claimed(1), 30.0)
+        with postgres.freeze():
+            with pytest.raises(OutcomeUnknown):
+                await store.swap(RUN, version, claimed(2), 30.0)
+            with pytest.raises(StoreUnavailable):
+                await store.read(RUN)
+        await store.close()
+
+    asyncio.run(check())
+
+
+def test_a_lost_answer_to_a_read_is_asked_for_again(store: PostgresStore, through: Proxy) -> None:
+    once = PostgresStore(through.url)
+    once.read(RUN)
+    through.cut = b"LEFT JOIN"
+
+    def restore() -> None:
+        # The second connection is to get through.
+        while through.opened < 2:
+            pass
+        through.cut = None
+
+    thread = threading.Thread(target=restore)
+    thread.start()
+    assert once.read(RUN).version is None
+    thread.join()
+    once.close()
+
+
+def test_the_table_must_be_set_up(postgres_url: str) -> None:
+    store = PostgresStore(postgres_url)
+    for operation in (lambda: store.read(RUN), lambda: store.swap(RUN, None, settled(1), None)):
+        with pytest.raises(SetupRequired, match=r"store\.setup\(\).*`remit-gates setup URL`"):
+            operation()
+    PostgresStore(postgres_url).setup()
+    assert store.read(RUN).version is None
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("DROP TABLE remit_gates")
+    with pytest.raises(SetupRequired):
+        store.read(RUN)
+    store.close()
+
+
+def test_a_connection_is_only_asked_for_the_way(postgres_url: str) -> None:
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("SELECT 1")
+        with connection.lock:
+            store = as_store(connection)
+            store.setup()
+            assert store.swap(RUN, None, claimed(1), 30.0) is not None
+        # Its transaction is still its own.
+        assert connection.info.transaction_status == psycopg.pq.TransactionStatus.INTRANS
+        store.close()
+
+
+def test_an_async_connection_serves_both_colours(postgres_url: str) -> None:
+    async def check() -> None:
+        async with await psycopg.AsyncConnection.connect(postgres_url) as connection:
+            store = as_async_store(connection)
+            await store.setup()
+            version = await store.swap(RUN, None, claimed(1), 30.0)
+            sync = as_store(connection)
+            assert (await asyncio.to_thread(sync.read, RUN)).version == version
+            sync.close()
+            await store.close()
+
+    asyncio.run(check())
+
+
+def test_the_renewer_does_not_wait_for_the_pool(postgres_url: str, store: PostgresStore) -> None:
+    store.swap(RUN, None, claimed(1), 30.0)
+    with psycopg_pool.ConnectionPool(postgres_url, min_size=1, max_size=1, open=True) as pool:
+        borrowing = PostgresStore(pool, timeout=1.0)
+        with pool.connection():
+            assert borrowing.renewer().renew(RUN, 1, 30.0)
+            assert borrowing.renewer() is borrowing.renewer()
+            with pytest.raises(StoreUnavailable):
+                borrowing.read(RUN)
+        borrowing.close()
+    store.close()
+
+
+def test_one_async_store_in_several_event_loops(postgres_url: str, store: PostgresStore) -> None:
+    shared = AsyncPostgresStore(postgres_url)
+    store.swap(RUN, None, claimed(1), 30.0)
+
+    async def several() -> list[int | None]:
+        snaps = await asyncio.gather(*(shared.read(RUN) for _ in range(8)))
+        return [snap.version for snap in snaps]
+
+    assert len({*asyncio.run(several()), *asyncio.run(several())}) == 1
+    versions: list[int | None] = []
+    threads = [
+        threading.Thread(target=lambda: versions.extend(asyncio.run(several()))) for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(versions) == 24
+    assert len(set(versions)) == 1
+    asyncio.run(shared.close())
+    store.close()
+
+
+def test_a_cancelled_operation_leaves_the_store_whole(
+    postgres_url: str, store: PostgresStore
+) -> None:
+    async def check() -> None:
+        small = AsyncPostgresStore(postgres_url, size=1)
+        version = await small.swap(RUN, None, claimed(1), 30.0)
+        async with await psycopg.AsyncConnection.connect(postgres_url) as locking:
+            await locking.execute("SELECT 1 FROM remit_gates FOR UPDATE")
+            waiting = asyncio.create_task(small.swap(RUN, version, claimed(2), 30.0))
+            await _until_blocked(postgres_url)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+        assert (await small.read(RUN)).version == version
+        await small.close()
+
+    asyncio.run(check())
+    store.close()
+
+
+def test_a_fork_has_connections_of_its_own(postgres_url: str, store: PostgresStore) -> None:
+    store.close()
+    out = scripts.run(
+        """
+        import os, sys
+        from remit_gates.stores.postgres import PostgresStore
+        from tests.stores.records import RUN, claimed
+
+        store = PostgresStore(sys.argv[1])
+        version = store.swap(RUN, None, claimed(1), 30.0)
+        child = os.fork()
+        if child == 0:
+            moved = store.swap(RUN, version, claimed(2), 30.0)
+            store.close()
+            os._exit(0 if moved else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        print(store.read(RUN).record == claimed(2))
+        store.close()
+        """,
+        postgres_url,
+    )
+    assert out == "True"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://bob:hunter2@127.0.0.1:1/db",
+        "postgresql://bob:hunter2@127.0.0.1:one/db",
+        "postgresql://bob:hunter2@[::/db",
+        "postgresql://bob:hunter2@/db?host=/nowhere&nonsense=hunter2",
+        "postgresql://bob@/db?host=/nowhere&password=hunter2",
+        "host=/nowhere password=hunter2 dbname",
+    ],
+)
+def test_no_message_holds_a_credential(url: str) -> None:
+    with pytest.raises((UsageError, StoreUnavailable)) as caught:
+        PostgresStore(url).read(RUN)
+    # A traceback shows the source line of this test, which names a variable only.
+    assert "hunter2" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_key_that_postgres_cannot_store(store: PostgresStore) -> None:
+    for name in ("a\x00b", "\ud800"):
+        with pytest.raises(UsageError):
+            store.swap(replace(RUN, run=name), None, claimed(1), 30.0)
+        with pytest.raises(UsageError):
+            store.read(replace(RUN, run=name))
+    assert store.read(RUN).version is None
+    store.close()
+
+
+def test_no_connection_outlives_its_store(postgres: Postgres, through: Proxy) -> None:
+    store = open_store(through.url if "://" in through.url else _as_url(through))
+    store.setup()
+    store.close()
+    with psycopg.connect(through.url) as connection:
+        rows = connection.execute(
+            "SELECT 1 FROM pg_stat_activity WHERE datname = current_database()"
+            " AND application_name = 'remit-gates' AND state <> 'active'"
+        ).fetchall()
+        assert len(rows) <= 1
+    assert through.opened == 2
+
+
+def _as_url(through: Proxy) -> str:
+    params = psycopg.conninfo.conninfo_to_dict(through.url)
+    return f"postgresql://{params['user']}@/{params['dbname']}?host={params['host']}"
+
+
+async def _until_blocked(url: str) -> None:
+    """Wait until some statement waits for a lock."""
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+        blocked = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+        while not await (await connection.execute(blocked)).fetchall():
+            await asyncio.sleep(0.01)

@@ -1,0 +1,44 @@
+"""Importing remit-gates loads no framework and no driver: those are the user's to import."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+
+LOADED = """
+import importlib, json, sys
+before = set(sys.modules)
+importlib.import_module(sys.argv[1])
+print(json.dumps(sorted({name.partition(".")[0] for name in set(sys.modules) - before})))
+"""
+
+
+def loaded(module: str) -> set[str]:
+    """The top-level modules that importing `module` loads in a fresh interpreter."""
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED, module], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stdout))
+
+
+@pytest.mark.parametrize(
+    "module", ["remit_gates", "remit_gates.stores", "remit_gates.testing", "remit_gates.cli"]
+)
+def test_no_third_party_but_wrapt(module: str) -> None:
+    third_party = loaded(module) - sys.stdlib_module_names - {"remit_gates", "wrapt"}
+
+    assert third_party == set()
+
+
+@pytest.mark.parametrize("module", ["remit_gates", "remit_gates.stores"])
+def test_no_driver_not_even_of_the_standard_library(module: str) -> None:
+    assert not loaded(module) & {"sqlite3", "_sqlite3"}
+
+
+def test_the_probe_sees_what_a_module_loads() -> None:
+    assert {"sqlite3", "_sqlite3"} <= loaded("sqlite3")
