@@ -28,7 +28,7 @@ check: lint types layers wheel pythons
 	@echo '· all checks passed'
 
 bench: $(VENV)/.dev
-	@$(BIN)/remit-gates bench
+	@$(BIN)/python benchmarks/overhead.py $(ARGS)
 
 lint: $(VENV)/.dev
 	@echo '· lint and format'

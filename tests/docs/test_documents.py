@@ -72,7 +72,13 @@ def run(text: str, name: str, postgres: Callable[[], str]) -> dict[str, Any]:
         for block in blocks(text):
             tree = _Urls(postgres).visit(ast.parse(block.source, name))
             ast.increment_lineno(tree, block.line)
-            code = compile(tree, name, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+            code = compile(
+                tree,
+                name,
+                "exec",
+                flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT,
+                dont_inherit=True,  # a reader's module has no future imports of ours
+            )
             if code.co_flags & inspect.CO_COROUTINE:
                 # Evaluating such code does not run it yet: it makes the coroutine.
                 loop.run_until_complete(eval(code, namespace))

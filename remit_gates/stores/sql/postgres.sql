@@ -26,7 +26,7 @@ VALUES (%(framework)s, %(namespace)s, %(run)s,
 RETURNING version,
        set_config('synchronous_commit',
                   CASE WHEN NOT %(durable)s THEN 'off'
-                       WHEN current_setting('synchronous_commit') = 'off' THEN 'on'
+                       
                        ELSE current_setting('synchronous_commit') END, true)
 
 -- name: swap
@@ -48,7 +48,7 @@ UPDATE {table}
 RETURNING version,
        set_config('synchronous_commit',
                   CASE WHEN NOT %(durable)s THEN 'off'
-                       WHEN current_setting('synchronous_commit') = 'off' THEN 'on'
+                       
                        ELSE current_setting('synchronous_commit') END, true)
 
 -- name: renew
@@ -56,7 +56,7 @@ UPDATE {table}
    SET expires = clock_timestamp() + %(lease)s::float8 * interval '1 second'
  WHERE framework = %(framework)s AND namespace = %(namespace)s AND run = %(run)s
    AND token = %(token)s
-   
+   AND expires > clock_timestamp()
 RETURNING set_config('synchronous_commit', 'off', true)
 
 -- name: delete
