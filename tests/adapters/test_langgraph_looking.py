@@ -111,7 +111,7 @@ def test_looking_is_free_while_a_run_is_in_progress(team: Team, journal: Journal
     winner = Background(lambda: first.invoke(YES, config))
     hold.reached()
 
-    assert second.state(config).next
+    assert second.state(config).values
     assert second.history(config)
     hold.open()
     assert winner.result() == {"log": ["ask=yes", "after="]}

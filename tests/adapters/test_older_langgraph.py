@@ -26,8 +26,8 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 
 RELEASES: Final = {
     # Its SQLite saver asks aiosqlite's connection whether it is alive, as a thread can tell;
-    # from 0.22 on it is no thread.
-    "1.0.0": ["aiosqlite<0.22"],
+    # from 0.22 on it is no thread. Newer tool nodes want a newer LangGraph without saying so.
+    "1.0.0": ["aiosqlite<0.22", "langgraph-prebuilt<1.0.2"],
     # The last line in which the questions of one node share one id, as users have it.
     "1.2.9": [],
 }

@@ -114,7 +114,7 @@ def test_the_table_holds_when_types_are_strict() -> None:
     here = Path(__file__).parent
     files = [str(here / f"test_langgraph_{name}.py") for name in STRICT_TABLE]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-k", "memory or sqlite", "-p", "no:cacheprovider", *files],
+        [sys.executable, "-m", "pytest", "-q", "-k", "memory or sqlite", "-p", "no:cacheprovider", "--timeout", "60", *files],
         capture_output=True,
         text=True,
         timeout=110,

@@ -199,7 +199,7 @@ class World(NamedTuple):
     breach: str | None = None
 
     def broken(self, breach: str | None) -> World:
-        return self if breach is None else self._replace(breach=breach)
+        return self if breach is None or self.breach else self._replace(breach=breach)
 
     def counts(self, place: int, change: int = 1) -> World:
         served = (self.served[P] + change * (place == P), self.served[Q] + change * (place == Q))

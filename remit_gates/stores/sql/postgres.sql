@@ -26,7 +26,7 @@ VALUES (%(framework)s, %(namespace)s, %(run)s,
 RETURNING version,
        set_config('synchronous_commit',
                   CASE WHEN NOT %(durable)s THEN 'off'
-                       
+                       WHEN current_setting('synchronous_commit') = 'off' THEN 'on'
                        ELSE current_setting('synchronous_commit') END, true)
 
 -- name: swap
@@ -48,7 +48,7 @@ UPDATE {table}
 RETURNING version,
        set_config('synchronous_commit',
                   CASE WHEN NOT %(durable)s THEN 'off'
-                       
+                       WHEN current_setting('synchronous_commit') = 'off' THEN 'on'
                        ELSE current_setting('synchronous_commit') END, true)
 
 -- name: renew
