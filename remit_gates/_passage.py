@@ -53,8 +53,8 @@ Judge = Callable[[Any, Record], Delivery]
 
 @dataclass(slots=True)
 class Passage:
-    """A granted claim while its run goes on. The heartbeat moves `version` and
-    `deadline`; everything else stays.
+    """A granted claim while its run goes on. The heartbeat moves `deadline`; everything
+    else stays.
 
     Attributes:
         run: The run.
@@ -62,7 +62,7 @@ class Passage:
         record: The record with the claim, as it stands in the store.
         claim: The claim.
         replaced: The claim of a dead holder that this one took the place of.
-        version: The version of `record` in the store.
+        version: The version of `record` in the store, until a late renewal moves it.
         entered: The monotonic clock just before the claim was sent.
         deadline: The monotonic clock at which the lease may have ended.
         loaded: What was loaded for the delivery that was granted.
@@ -142,7 +142,13 @@ def _attempt(
         claim = snap.record.claim
         if claim is not None and claim.holder == holder and snap.version is not None:
             # Of all that were sent, the one that landed is the one with this token.
-            return _passage(run, *asked[claim.token], snap.version, policy)
+            granted, base, delivery, loaded, sent = asked[claim.token]
+            # As it stands there: a withdrawal by whoever replaced us has spent a token since.
+            granted = replace(granted, record=snap.record)
+            return _passage(run, granted, base, delivery, loaded, sent, snap.version, policy)
+        if any(base.record != snap.record for _, base, *_ in asked.values()):
+            # Sent at an older version, they cannot land any more.
+            asked.clear()
         lease_left = yield from _lease(snap)
         while lease_left is not None and lease_left > 0:
             denied = Denied(run, _in_progress(snap, lease_left), waited=until is not None)
@@ -166,23 +172,31 @@ def _attempt(
                 " interrupt id or with a ticket."
             )
         first = first or snap
-        verdict = _overtaken(first.record, snap.record, delivery) or decide(
+        # At the same version, and without having waited, it has only asked twice.
+        again = until is not None or first.version != snap.version
+        verdict = (_overtaken(first.record, snap.record, delivery) if again else None) or decide(
             snap.record, delivery, lease_left, policy, snap.now
         )
         if isinstance(verdict, Refused):
             return Denied(run, verdict, delivery, loaded, until is not None)
         sent = yield Now()
-        asked[verdict.claim.token] = mine = (verdict, snap, delivery, loaded, sent)
+        token = verdict.claim.token
+        mine = (verdict, snap, delivery, loaded, sent)
+        # One with the same token may be on its way, and its lease began when it was sent.
+        known = asked.setdefault(token, mine) is not mine
         try:
             version: int | None = yield Swap(run, snap.version, verdict.record, policy.lease, True)
         except OutcomeUnknown:
             continue
         except StoreError:
-            del asked[verdict.claim.token]  # certainly did not land
+            if not known:
+                # It certainly did not land.
+                del asked[token]
             raise
         if version is not None:
             return _passage(run, *mine, version, policy)
-        del asked[verdict.claim.token]
+        if not known:
+            del asked[token]
     if not asked:
         # Others moved each time, so the store is well, and the run is busy.
         return Denied(run, Refused(Reason.IN_PROGRESS, retry_after=LAST_POLL), waited=True)
@@ -241,7 +255,6 @@ def renew(passage: Passage) -> Flow[bool]:
         except OutcomeUnknown:
             continue
         if version is not None:
-            passage.version = version
             passage.deadline = sent + lease
             return True
     return False
@@ -284,7 +297,7 @@ def _take_back(run: RunKey, holder: Holder, asked: dict[int, Asked]) -> Flow[Non
         claim = snap.record.claim
         if claim is not None and claim.holder == holder:
             before = asked[claim.token][1].record
-            after = replace(before, token=claim.token)
+            after = replace(before, token=snap.record.token)
             yield Swap(run, snap.version, after, None if before.claim is None else 0.0, False)
 
 
@@ -297,7 +310,7 @@ def _in_progress(snap: Snapshot, lease_left: float) -> Refused:
 def _overtaken(first: Record, record: Record, delivery: Delivery) -> Refused | None:
     """The refusal of a delivery that names no pause, when another was served since it
     first looked: what it came for is gone."""
-    if delivery.bound or first is record:
+    if delivery.bound:
         return None
     if delivery.intent in {Intent.START, Intent.FORK}:
         # New input and a branch came for nothing that could be gone.

@@ -269,22 +269,32 @@ async def _whole(work: Coroutine[Any, Any, None]) -> None:
 
 def _stream(wrapped: Callable[..., Any], graph: Any, args: Any, kwargs: Any) -> Any:
     """Keep the options of a delivery out of the metadata that traces get."""
-    config = args[1] if len(args) > 1 else kwargs.get("config")
-    if config and gated(graph.checkpointer):
-        config = dict(config)
-        options: dict[str, Any] = {}
-        for place in ("configurable", "metadata"):
-            found = config.get(place)
-            if found and any(name in found for name in NAMES):
-                options.update({name: found[name] for name in NAMES if name in found})
-                config[place] = {key: found[key] for key in found if key not in NAMES}
-        if options:
-            config["configurable"] = {**(config.get("configurable") or {}), OPTIONS: options}
-            if len(args) > 1:
-                args = (args[0], config, *args[2:])
-            else:
-                kwargs = {**kwargs, "config": config}
+    if not gated(graph.checkpointer):
+        return wrapped(*args, **kwargs)
+    # What is in the graph's own config reaches the metadata of each of its runs.
+    own, options = _apart(graph.config, {})
+    if options:
+        wrapped = getattr(graph.copy(update={"config": own}), wrapped.__name__)
+    config, given = _apart(args[1] if len(args) > 1 else kwargs.get("config"), options)
+    if given:
+        if len(args) > 1:
+            args = (args[0], config, *args[2:])
+        else:
+            kwargs = {**kwargs, "config": config}
     return wrapped(*args, **kwargs)
+
+
+def _apart(config: Any, others: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A copy of `config` with the options of a delivery, and `others`, where nobody looks;
+    and those that were in it."""
+    out: dict[str, Any] = dict(config or {})
+    options: dict[str, Any] = {}
+    for place in ("configurable", "metadata"):
+        found = out.get(place) or {}
+        options.update({name: found[name] for name in NAMES if name in found})
+        out[place] = {key: found[key] for key in found if key not in NAMES}
+    out["configurable"][OPTIONS] = {**others, **options}
+    return out, options
 
 
 def gated(saver: Any) -> bool:

@@ -132,5 +132,5 @@ def delivery(asks: int, same: bool) -> Delivery:
     """An answer to the pause, an answer to another one, or a recovery."""
     name = "x" if same else None
     if asks == 2:
-        return Delivery(Intent.CONTINUE, SECOND)
+        return Delivery(Intent.CONTINUE, SECOND, position="c1")
     return Delivery(Intent.ANSWER, SECOND, (Answer("p" if asks == 0 else "q"),), True, name)

@@ -160,6 +160,8 @@ class Model(Ground):
             return self._entered(world, who, step.value)
         if process.stage == "leaving":
             assert process.held is not None
+            if isinstance(step.value, Thrown):
+                return self._over(world, who, step.value.error.__name__, None)
             breach = on_left(self.held[process.held].claim.token, record) if step.value else None
             return self._over(world, who, f"left: {step.value}", breach)
         assert process.held is not None

@@ -85,7 +85,7 @@ PROOFS: Final[dict[str, Case]] = {
     "nodes that raise, with a loss": Case(
         Scenario((A, TWIN), losses=1, falters=True), "AB", ends(A="failed", B="failed")
     ),
-    "heartbeats": Case(Scenario((A, TWIN), beats=1), "AB", ends(B="in_progress")),
+    "heartbeats": Case(Scenario((A, TWIN), beats=1, durable=False), "AB", ends(B="in_progress")),
     "answers stored only at the end": Case(Scenario((A, GO_ON), crashes=1, durable=False), "AC"),
     "takeover": Case(Scenario((A, TWIN), SERVE, crashes=1), "AB", ends(A="consumed")),
     "takeover by the next answer": Case(Scenario((A, NEXT), SERVE, crashes=1, losses=1), "AN"),
@@ -94,12 +94,12 @@ PROOFS: Final[dict[str, Case]] = {
     "an operator and a recovery": Case(Scenario((A, GO_ON), releases=1), "AC"),
     "an operator, a loss": Case(Scenario((A,), releases=1, losses=1), "A"),
     "a bare answer waits": Case(
-        Scenario((A, BARE), policy(on_conflict="wait"), releases=1),
+        Scenario((A, BARE), policy(on_conflict="wait"), releases=1, durable=False),
         "AR",
         ends(R="consumed failed"),
     ),
     "a bare answer waits to take over": Case(
-        Scenario((A, BARE), policy(on_conflict="wait", on_abandoned="serve")),
+        Scenario((A, BARE), policy(on_conflict="wait", on_abandoned="serve"), durable=False),
         "AR",
         ends(R="consumed abandoned"),
     ),

@@ -145,7 +145,7 @@ TWINS: Final[dict[str, Twin]] = {
     ),
     "settling without a version": Twin(
         Scenario((A, NEXT), SERVE),
-        "(d) a holder believes in a lease that has ended",
+        "(i) the last token went back",
         15,
         "A: leaving swaps in [free; p settled by A]",
         settles_blindly,
