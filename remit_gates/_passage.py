@@ -178,6 +178,10 @@ def _attempt(
             snap.record, delivery, lease_left, policy, snap.now
         )
         if isinstance(verdict, Refused):
+            if verdict.reason is delivery.reason and (yield Read(run)).record != snap.record:
+                # What was loaded is of a later moment than the record, which may know
+                # better by now.
+                continue
             return Denied(run, verdict, delivery, loaded, until is not None)
         sent = yield Now()
         token = verdict.claim.token
