@@ -70,7 +70,7 @@ def prepare(request: Request, loaded: Loaded, record: Record, delivery: Delivery
                 if before.applied:
                     again.add(wait.interrupt)
         writes = _cut(loaded, cuts, keep_null=False)
-        resume = any(wait.pause in taken for wait in waits)
+        resume = loaded.edited in taken or any(wait.pause in taken for wait in waits)
         return Prepared(_with(parked, writes), resume, frozenset(again))
     return _continued(request, loaded, parked, record)
 

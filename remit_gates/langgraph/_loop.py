@@ -143,7 +143,7 @@ def install() -> None:
             return
         installed()
         classes = [hooked_class(*hook) for hook in HOOKS]
-        wrappers = ((_enter, _exit), (_aenter, _aexit), (_stream, _stream))
+        wrappers = ((_enter, _exit), (_aenter, _aexit), (_tick,), (_stream, _stream))
         for cls, hook, pair in zip(classes, HOOKS, wrappers, strict=True):
             for method, wrapper in zip(hook[2], pair, strict=True):
                 wrapt.wrap_function_wrapper(cls, method, wrapper)
@@ -265,6 +265,19 @@ async def _whole(work: Coroutine[Any, Any, None]) -> None:
     _ending.add(task)
     task.add_done_callback(_ending.discard)
     await asyncio.shield(task)
+
+
+def _tick(wrapped: Callable[..., Any], loop: Any, args: Any, kwargs: Any) -> Any:
+    """Begin a superstep only while the claim is held. LangGraph writes in the background,
+    so that a stale winner would otherwise run a node more before its writes fail."""
+    entry = loop.config["configurable"].get(ENTRY)
+    if (
+        isinstance(entry, Entry)
+        and entry.claim is not None
+        and (loop.is_nested or entry.loop is loop)
+    ):
+        entry.claim.check()
+    return wrapped(*args, **kwargs)
 
 
 def _stream(wrapped: Callable[..., Any], graph: Any, args: Any, kwargs: Any) -> Any:

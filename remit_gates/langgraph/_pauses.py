@@ -94,6 +94,13 @@ class Loaded:
         return (self.parked and self.parked.pending_writes) or ()
 
     @property
+    def edited(self) -> str | None:
+        """The pause of a run whose state was edited since it asked (`update_state`). No
+        interrupt is on record there: LangGraph asks again, and hands over the answer."""
+        edited = self.parked is not None and self.parked.metadata.get("source") == "update"
+        return f"{self.position}:edited" if edited else None
+
+    @property
     def superseded(self) -> bool:
         """Whether the thread went on past the checkpoint that the config names."""
         return self.parked is not None and self.position != self.head
@@ -181,6 +188,11 @@ def judge(request: Request, loaded: Loaded, record: Record, holder: Holder) -> D
     if waits:
         answers = tuple(_answer(request, wait, request.bare) for wait in waits)
         return delivery(Intent.ANSWER, answers=answers)
+    if loaded.edited is not None:
+        return delivery(
+            Intent.ANSWER,
+            answers=(Answer(loaded.edited, digest(request.bare, request.run, loaded.edited)),),
+        )
     if not record.consumptions and loaded.parked is not None and request.breakpoints:
         # At a static breakpoint, LangGraph takes any resume for a bare continue.
         return delivery(Intent.CONTINUE)

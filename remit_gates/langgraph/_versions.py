@@ -21,6 +21,7 @@ share one id. Tried on 1.0.0, 1.2.9, 1.2.16, 1.2.20 and 1.2.24."""
 HOOKS: Final = (
     ("langgraph.pregel._loop", "SyncPregelLoop", ("__enter__", "__exit__")),
     ("langgraph.pregel._loop", "AsyncPregelLoop", ("__aenter__", "__aexit__")),
+    ("langgraph.pregel._loop", "PregelLoop", ("tick",)),
     ("langgraph.pregel", "Pregel", ("stream", "astream")),
 )
 """What is wrapped: module, class, methods."""
