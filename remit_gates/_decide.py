@@ -90,10 +90,20 @@ def decide(
             if reason is not None:
                 return Refused(reason, active, entry, same=_same(record, delivery))
     if delivery.reason is not None:
-        return Refused(delivery.reason, active)
+        return _void(record, delivery, delivery.reason)
     if active is not None and delivery.intent is Intent.ANSWER and policy.on_abandoned == "refuse":
         return Refused(Reason.ABANDONED, active, record.by_token(active.token))
     return _grant(record, delivery, policy, now)
+
+
+def _void(record: Record, delivery: Delivery, reason: Reason) -> Refused:
+    """The refusal of what the adapter holds for void, unless the record knows better what
+    became of its pauses."""
+    closed = (record.closed(answer.pause) for answer in delivery.answers)
+    entry = next((entry for entry in closed if entry is not None), None)
+    if entry is not None and reason is Reason.NOT_PARKED:
+        reason = Reason.FAILED if entry.phase is Phase.FAILED else Reason.CONSUMED
+    return Refused(reason, record.claim, entry, same=_same(record, delivery))
 
 
 def _spent(record: Record, delivery: Delivery, used: tuple[Consumption, ...]) -> bool:

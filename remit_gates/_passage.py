@@ -136,7 +136,6 @@ def _attempt(
     """`enter`, which keeps in `asked`, by token, the claims that may have landed."""
     first: Snapshot | None = None
     until: float | None = None
-    poll = FIRST_POLL
     for _ in range(TRIES):
         snap: Snapshot = yield Read(run)
         claim = snap.record.claim
@@ -150,19 +149,11 @@ def _attempt(
             # Sent at an older version, they cannot land any more.
             asked.clear()
         lease_left = yield from _lease(snap)
-        while lease_left is not None and lease_left > 0:
-            denied = Denied(run, _in_progress(snap, lease_left), waited=until is not None)
-            if policy.on_conflict == "refuse":
-                return denied
-            now = yield Now()
-            until = now + policy.wait_timeout if until is None else until
-            if now >= until:
-                return denied
-            first = first or snap
-            yield Sleep(min(poll, until - now))
-            poll = min(poll * 2, LAST_POLL)
-            snap = yield Read(run)
-            lease_left = yield from _lease(snap)
+        first = first or snap
+        free = yield from wait(run, policy, snap, lease_left, until)
+        if isinstance(free, Denied):
+            return free
+        snap, lease_left, until = free
         loaded = yield Load()
         delivery = judge(loaded, snap.record)
         if delivery.intent is Intent.ANSWER and policy.answers == "bound" and not delivery.bound:
@@ -171,7 +162,6 @@ def _attempt(
                 " policy is answers='bound'. It was not recorded and nothing ran. Answer by"
                 " interrupt id or with a ticket."
             )
-        first = first or snap
         # At the same version, and without having waited, it has only asked twice.
         again = until is not None or first.version != snap.version
         verdict = (_overtaken(first.record, snap.record, delivery) if again else None) or decide(
@@ -208,6 +198,28 @@ def _attempt(
         f"Run {run}: the claim was sent {TRIES} times and the store never said whether it"
         f" landed. Nothing ran. If it did land, it lapses in {policy.lease:g} s."
     )
+
+
+def wait(
+    run: RunKey, policy: Policy, snap: Snapshot, lease_left: float | None, until: float | None
+) -> Flow[Denied | tuple[Snapshot, float | None, float | None]]:
+    """Look until no claim is alive: what was then seen, what is left of its lease, and
+    until when the delivery waits, if it does. Refused where the policy is not to wait, or
+    when the time is over."""
+    poll = FIRST_POLL
+    while lease_left is not None and lease_left > 0:
+        denied = Denied(run, _in_progress(snap, lease_left), waited=until is not None)
+        if policy.on_conflict == "refuse":
+            return denied
+        now = yield Now()
+        until = now + policy.wait_timeout if until is None else until
+        if now >= until:
+            return denied
+        yield Sleep(min(poll, until - now))
+        poll = min(poll * 2, LAST_POLL)
+        snap = yield Read(run)
+        lease_left = yield from _lease(snap)
+    return snap, lease_left, until
 
 
 def leave(passage: Passage, outcome: Outcome | None, applied: bool = False) -> Flow[bool]:
