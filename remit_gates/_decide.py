@@ -101,9 +101,10 @@ def _void(record: Record, delivery: Delivery, reason: Reason) -> Refused:
     became of its pauses."""
     closed = (record.closed(answer.pause) for answer in delivery.answers)
     entry = next((entry for entry in closed if entry is not None), None)
-    if entry is not None and reason is Reason.NOT_PARKED:
-        reason = Reason.FAILED if entry.phase is Phase.FAILED else Reason.CONSUMED
-    return Refused(reason, record.claim, entry, same=_same(record, delivery))
+    if entry is None or reason is not Reason.NOT_PARKED:
+        return Refused(reason, record.claim)
+    known = Reason.FAILED if entry.phase is Phase.FAILED else Reason.CONSUMED
+    return Refused(known, record.claim, entry, same=_same(record, delivery))
 
 
 def _spent(record: Record, delivery: Delivery, used: tuple[Consumption, ...]) -> bool:
