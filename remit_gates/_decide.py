@@ -253,7 +253,8 @@ def settle(
             # Where the framework took the answer in, now or in an earlier attempt, what
             # waits under the same name is the next question; else the old one, asked again.
             mine = claim.intent is Intent.ANSWER and entry.since == claim.since
-            asked: Literal["again", "anew"] = "anew" if mine or entry.applied else "again"
+            took = mine or entry.applied or (applied and claim.intent is Intent.CONTINUE)
+            asked: Literal["again", "anew"] = "anew" if took else "again"
             entry = replace(
                 entry,
                 phase=phase,

@@ -69,7 +69,15 @@ def gate(
     found = _inferred(saver) if store is None else store
     awaited = type(saver).aget_tuple is not BaseCheckpointSaver.aget_tuple
     ordinal = installed() >= ORDINAL_SINCE
-    binding = Binding(found, policy, namespace, awaited=awaited, ordinal=ordinal, check=check)
+    binding = Binding(
+        found,
+        policy,
+        namespace,
+        awaited=awaited,
+        ordinal=ordinal,
+        check=check,
+        loop=getattr(saver, "loop", None),
+    )
     install()
     cls = gated_type(type(saver))
     made: SaverT = object.__new__(cls)

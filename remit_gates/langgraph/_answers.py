@@ -7,14 +7,13 @@ therefore cut down, purely, to what the record says that this run works on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any
 
 from langgraph.checkpoint.base import CheckpointTuple
 
 from remit_gates._digest import digest
 from remit_gates._model import Consumption, Delivery, Intent, Record
-from remit_gates.errors import InvalidState
 from remit_gates.langgraph._pauses import (
     CONTROL,
     ERROR,
@@ -28,10 +27,6 @@ from remit_gates.langgraph._pauses import (
     released,
     waiting,
 )
-
-
-INVALID: Final = InvalidState.__name__
-"""What the outcome of a run says that came to a state that does not fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +70,14 @@ def prepare(request: Request, loaded: Loaded, record: Record, delivery: Delivery
     return _continued(request, loaded, parked, record)
 
 
-def redone(loaded: Loaded, record: Record) -> Loaded:
-    """What was loaded, for a run that goes on where the last one came to a state that does
-    not fit `validate=`. LangGraph has the outputs that led there on record, and would come
-    to the same state again without a node having run."""
-    ends = (entry.outcome for entry in record.unfinished)
-    if loaded.parked is None or not any(end and end.detail == INVALID for end in ends):
-        return loaded
-    writes = [write for write in loaded.writes if write[1] in CONTROL]
-    return replace(loaded, parked=_with(loaded.parked, writes))
+def takes_in(run: str, record: Record, token: int, value: Any) -> bool:
+    """Whether `value`, the list of answers that a task has taken in, holds one of the claim
+    with `token`. A task also writes that list when it asks again with what it had before."""
+    answers = many(value)
+    return any(
+        entry.token == token and len(answers) > entry.taken and _is(run, entry, answers[-1])
+        for entry in record.consumptions
+    )
 
 
 def _on_record(entry: Consumption) -> bool:
@@ -138,18 +132,18 @@ def _continued(
                     again.add(wait.interrupt)
             continue
         beyond = recorded.get(wait.task, ())[entry.taken :]
-        if beyond and not _is(request, entry, beyond[0]):
+        if beyond and not _is(request.run, entry, beyond[0]):
             cuts[wait.task] = entry.taken
             beyond = ()
         if null is not None and not beyond and not entry.applied:
-            keep_null = keep_null or _is(request, entry, null[2])
+            keep_null = keep_null or _is(request.run, entry, null[2])
     writes = _cut(loaded, cuts, keep_null=keep_null)
     return Prepared(_with(parked, writes), again=frozenset(again))
 
 
-def _is(request: Request, entry: Consumption, value: Any) -> bool:
+def _is(run: str, entry: Consumption, value: Any) -> bool:
     """Whether `value` may be what `entry` was answered with."""
-    found = digest(value, request.run, entry.pause)
+    found = digest(value, run, entry.pause)
     return found == entry.digest or found is None or entry.digest is None
 
 

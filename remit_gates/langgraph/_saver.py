@@ -27,7 +27,7 @@ from remit_gates._passage import Denied
 from remit_gates._policy import Policy
 from remit_gates._refusal import Verbs, refusal, same_as_first
 from remit_gates.errors import GateNotEngaged, UsageError
-from remit_gates.langgraph._answers import nested, prepare, redone
+from remit_gates.langgraph._answers import nested, prepare, takes_in
 from remit_gates.langgraph._loop import ENTRY, Entry
 from remit_gates.langgraph._pauses import (
     NO_WRITES,
@@ -57,6 +57,7 @@ class Binding:
         awaited: Whether the saver has async methods; some have nothing else.
         ordinal: Whether interrupt ids tell the interrupts of one node apart.
         check: Raises for a state that is not to be persisted.
+        loop: The event loop of a saver whose sync methods go there.
     """
 
     def __init__(
@@ -68,16 +69,27 @@ class Binding:
         awaited: bool,
         ordinal: bool,
         check: Callable[[Any, Any], None] | None,
+        loop: asyncio.AbstractEventLoop | None,
     ) -> None:
         self.keeper = Keeper(as_async_store(store) if awaited else as_store(store), policy)
         self.namespace = namespace
         self.ordinal = ordinal
         self.check = check
+        self.loop = loop
 
     @functools.cached_property
     def store(self) -> Store:
         """The store for sync callers."""
-        return as_store(self.keeper.store)
+        try:
+            return as_store(self.keeper.store)
+        except UsageError:
+            # Beside an aiosqlite connection, the store must have been awaited once. Sync
+            # calls of such a saver come from other threads than its loop's.
+            if self.loop is None or _runs_here(self.loop):
+                raise
+            first = _read(self.astore, self.key(""))
+            asyncio.run_coroutine_threadsafe(first, self.loop).result()
+            return as_store(self.keeper.store)
 
     @functools.cached_property
     def astore(self) -> AsyncStore:
@@ -97,7 +109,7 @@ class Binding:
         holder = mint()
 
         def judged(loaded: Loaded, record: Record) -> Delivery:
-            return judge(request, redone(loaded, record), record, holder)
+            return judge(request, loaded, record, holder)
 
         result = yield from self.keeper.admit(self.key(request.run), holder, judged)
         if isinstance(result, Denied):
@@ -110,12 +122,22 @@ class Binding:
             raise refusal(result, VERBS)
         entry.claim = result
         passage = result.passage
-        loaded = redone(passage.loaded, passage.before)
-        ready = prepare(request, loaded, passage.before, passage.delivery)
+        ready = prepare(request, passage.loaded, passage.before, passage.delivery)
         entry.again = ready.again
         if not ready.resume:
             entry.loop.input = None
         return ready.parked
+
+
+async def _read(store: AsyncStore, run: RunKey) -> None:
+    await store.read(run)
+
+
+def _runs_here(loop: asyncio.AbstractEventLoop) -> bool:
+    try:
+        return asyncio.get_running_loop() is loop
+    except RuntimeError:
+        return not loop.is_running()
 
 
 class SaverPort(StorePort):
@@ -246,7 +268,10 @@ def _put_writes(
     channels = {write[0] for write in writes}
     if task_id != NULL_TASK and RESUME in channels:
         if claim is not None:
-            claim.answer_applied()
+            passage = claim.passage
+            taken = (value for channel, value in writes if channel == RESUME)
+            if any(takes_in(claim.run.run, passage.record, claim.token, one) for one in taken):
+                claim.answer_applied()
         if channels == {RESUME}:
             # LangGraph before 1.2.16 leaves no mark of a task that took an answer and
             # returned nothing, and would run it again beside one that still waits.

@@ -26,7 +26,7 @@ def bridged(saver: Any) -> Any:
     for name in NAMES:
         if getattr(type(saver), name, None) is not getattr(BaseCheckpointSaver, name, None):
             body[f"a{name}"] = _method(name)
-    made = type("Bridged", (BaseCheckpointSaver,), body)(serde=saver.serde)
+    made: Any = type("Bridged", (BaseCheckpointSaver,), body)(serde=saver.serde)
     made.inner = saver
     return made
 

@@ -13,7 +13,8 @@ import pytest
 
 if TYPE_CHECKING:
     from tests.adapters.graphs import Hold, Journal
-    from tests.adapters.workers import Places, Team
+    from tests.adapters.kinds import Places
+    from tests.adapters.workers import Team
     from tests.servers import Postgres
 
 if importlib.util.find_spec("langgraph") is None:
@@ -41,6 +42,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "newest: needs the newest LangGraph and its companions")
     config.addinivalue_line("markers", "ordinal: needs interrupt ids that tell a node's apart")
     config.addinivalue_line("markers", "kinds(*names): the kinds of saver to run on; else every")
+    # LangGraph 1.0.0 warns of an import of its own.
+    moved = "ignore:AgentStatePydantic has been moved:DeprecationWarning"
+    config.addinivalue_line("filterwarnings", moved)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -62,7 +66,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture(scope="session")
 def places(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Places:
     """Where the savers of the session keep things. Postgres starts when it is first used."""
-    from tests.adapters.workers import Places
+    from tests.adapters.kinds import Places
 
     @functools.cache
     def postgres(name: str = "") -> str:

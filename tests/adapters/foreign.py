@@ -60,9 +60,11 @@ class CopyingSaver(ForeignSaver):
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         place = self._place
         place.storage[target_thread_id] = copy.deepcopy(place.storage[source_thread_id])
-        for kept in (place.writes, place.blobs):
+        by_thread: list[Any] = [place.writes, place.blobs]
+        for kept in by_thread:
             for key in [key for key in kept if key[0] == source_thread_id]:
-                kept[target_thread_id, *key[1:]] = copy.deepcopy(kept[key])  # type: ignore[index]
+                moved = (target_thread_id, *key[1:])
+                kept[moved] = copy.deepcopy(kept[key])
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         for thread in thread_ids:

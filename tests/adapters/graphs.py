@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Annotated, Any, TypedDict
@@ -24,7 +25,8 @@ class State(TypedDict, total=False):
     log: Annotated[list[str], operator.add]
 
 
-Node = Callable[[Any], Any]
+Node = Any
+"""What LangGraph takes for a node; it has a dozen types for it."""
 
 
 class Journal:
@@ -82,9 +84,9 @@ def does(journal: Journal, name: str, then: Callable[[], Any] | None = None) -> 
     return asks(journal, name, then=then)
 
 
-def chain(**nodes: Any) -> StateGraph[Any]:
+def chain(**nodes: Any) -> Any:
     """`nodes`, one after the other."""
-    builder = StateGraph(State)
+    builder: Any = StateGraph(State)
     names = [*nodes]
     for name, node in nodes.items():
         builder.add_node(name, node)
@@ -93,9 +95,9 @@ def chain(**nodes: Any) -> StateGraph[Any]:
     return builder
 
 
-def beside(join: Node, **nodes: Any) -> StateGraph[Any]:
+def beside(join: Node, **nodes: Any) -> Any:
     """`nodes`, all at once, then `join`."""
-    builder = StateGraph(State)
+    builder: Any = StateGraph(State)
     builder.add_node("join", join)
     for name, node in nodes.items():
         builder.add_node(name, node)
@@ -105,7 +107,7 @@ def beside(join: Node, **nodes: Any) -> StateGraph[Any]:
     return builder
 
 
-def approval(journal: Journal, then: Callable[[], Any] | None = None) -> StateGraph[Any]:
+def approval(journal: Journal, then: Callable[[], Any] | None = None) -> Any:
     """The smallest gated graph: a node that asks and has an effect, and one after it."""
     return chain(ask=asks(journal, "ask", "sure?"), after=does(journal, "after", then))
 
@@ -128,6 +130,14 @@ def race(*calls: Callable[[], Any]) -> list[Any]:
 
     with ThreadPoolExecutor(len(calls)) as pool:
         return [*pool.map(run, calls)]
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for `condition`, of which nothing tells but looking again."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "it never came to that"
+        time.sleep(0.01)
 
 
 class Background:

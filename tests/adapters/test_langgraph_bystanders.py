@@ -74,7 +74,14 @@ def recorded() -> list[str]:
         inner.compile(checkpointer=saver),
     ):
         config: Any = on(f"t{len(out)}", mine=1, remit_delivery="untouched")
-        inputs: list[Any] = [{}, Command(resume="a"), None, Command(resume="b"), None, Command(resume="c")]
+        inputs: list[Any] = [
+            {},
+            Command(resume="a"),
+            None,
+            Command(resume="b"),
+            None,
+            Command(resume="c"),
+        ]
         for given in inputs:
             out.append(repr(sorted(graph.invoke(given, config))))
             out.extend(sorted(saver.calls))

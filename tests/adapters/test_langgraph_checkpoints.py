@@ -18,11 +18,12 @@ NO: Any = Command(resume="no")
 
 def at(graph: Any, config: Any, question: str) -> str:
     """Id of the newest checkpoint that waits for an answer to `question`."""
-    return next(
+    found = (
         state.config["configurable"]["checkpoint_id"]
         for state in graph.history(config)
-        if any(found.value == question for task in state.tasks for found in task.interrupts)
+        if any(asked.value == question for task in state.tasks for asked in task.interrupts)
     )
+    return str(next(found))
 
 
 def test_the_head_by_its_id_is_an_ordinary_resume(team: Team, journal: Journal) -> None:
@@ -62,7 +63,8 @@ def test_an_answer_to_an_older_checkpoint_is_superseded(team: Team, journal: Jou
     graph.invoke(Command(resume="a"), config)
     before = list(journal.lines)
 
-    for given in (NO, Command(resume={asked.id: "no"})):
+    late: list[Any] = [NO, Command(resume={asked.id: "no"})]
+    for given in late:
         with pytest.raises(Superseded) as refused:
             graph.invoke(given, old)
         assert "remit_fork" in str(refused.value)
@@ -108,8 +110,12 @@ def test_every_fork_from_one_checkpoint_is_its_own(team: Team, journal: Journal)
     assert journal.count("ask!") == 4
 
 
-def test_a_replay_without_an_answer_is_served_alone(team: Team, journal: Journal, hold: Hold) -> None:
-    builder = chain(one=does(journal, "one"), two=does(journal, "two"), three=asks(journal, "three", "3?"))
+def test_a_replay_without_an_answer_is_served_alone(
+    team: Team, journal: Journal, hold: Hold
+) -> None:
+    builder = chain(
+        one=does(journal, "one"), two=does(journal, "two"), three=asks(journal, "three", "3?")
+    )
     first, second = team.worker().compile(builder), team.worker().compile(builder)
     config = team.thread()
     first.invoke({}, config)

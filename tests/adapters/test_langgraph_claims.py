@@ -16,7 +16,9 @@ from tests.adapters.test_langgraph_failures import Boom, failing
 from tests.adapters.workers import Team, on
 
 
-SOME = pytest.mark.kinds("memory", "memory-async", "sqlite", "sqlite-async", "postgres-async", "foreign")
+SOME = pytest.mark.kinds(
+    "memory", "memory-async", "sqlite", "sqlite-async", "postgres-async", "foreign"
+)
 
 
 def telling(seen: list[ActiveClaim | None], then: Any = None) -> Any:

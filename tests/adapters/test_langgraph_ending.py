@@ -10,10 +10,13 @@ from langgraph.errors import GraphRecursionError
 from langgraph.types import Command
 
 from remit_gates import Policy
+from remit_gates._heartbeat import HEARTBEAT
+from remit_gates._keeper import ActiveClaim
 from remit_gates._model import RunKey
 from remit_gates._observe import Event, observed
-from remit_gates.errors import AlreadyConsumed, InProgress
-from tests.adapters.graphs import Background, Hold, Journal, asks, chain, does, outcome
+from remit_gates.errors import AlreadyConsumed, ClaimLost, InProgress
+from remit_gates.stores.memory import MemoryStore
+from tests.adapters.graphs import Background, Hold, Journal, asks, chain, does, outcome, until
 from tests.adapters.workers import Graph, Team
 
 
@@ -34,9 +37,7 @@ def claim(graph: Graph, config: Any) -> Any:
 
 
 def test_a_recursion_limit_is_a_failure(team: Team, journal: Journal) -> None:
-    builder = chain(
-        ask=asks(journal, "ask", "sure?"), b=does(journal, "b"), c=does(journal, "c")
-    )
+    builder = chain(ask=asks(journal, "ask", "sure?"), b=does(journal, "b"), c=does(journal, "c"))
     graph, config = team.worker().compile(builder), team.thread()
     graph.invoke({}, config)
 
@@ -187,9 +188,8 @@ def test_a_long_run_keeps_its_lease(team: Team, journal: Journal, hold: Hold) ->
         entered = claim_of(first, config)
         entered.beat()
         deadline = entered.passage.deadline
-        # Two renewals later the first lease is long over.
-        while entered.passage.deadline < deadline + 0.3:
-            pass_a_moment()
+        # The first lease is long over by then.
+        until(lambda: entered.passage.deadline >= deadline + 0.3)
         refused = outcome(lambda: second.invoke(YES, config))
         hold.open()
         assert winner.result() == {"log": ["ask=yes"]}
@@ -200,9 +200,6 @@ def test_a_long_run_keeps_its_lease(team: Team, journal: Journal, hold: Hold) ->
 
 def claim_of(graph: Graph, config: Any) -> Any:
     """The claim that this process holds on a thread."""
-    from remit_gates._heartbeat import HEARTBEAT
-    from remit_gates._keeper import ActiveClaim
-
     thread = config["configurable"]["thread_id"]
     with HEARTBEAT._wake:
         jobs = [*HEARTBEAT._due]
@@ -211,7 +208,31 @@ def claim_of(graph: Graph, config: Any) -> Any:
     return found
 
 
-def pass_a_moment() -> None:
-    import time
+@pytest.mark.kinds("memory", "memory-async", "sqlite", "sqlite-async", "postgres-async-pool")
+def test_a_stale_winner_cannot_write(team: Team, journal: Journal, hold: Hold) -> None:
+    """It stood still past its lease, and another has gone on with its run."""
+    seconds = [1e9]
+    store = MemoryStore(clock=lambda: seconds[0])
+    slow = chain(ask=asks(journal, "ask", "sure?", then=hold), after=does(journal, "after"))
+    first = team.worker(store=store).compile(slow)
+    second = team.worker(store=store).compile(approval(journal))
+    config = team.thread()
+    first.invoke({}, config)
+    winner = Background(lambda: first.invoke(YES, config))
+    hold.reached()
+    # LangGraph records the answer in the background, and the run must go on with it.
+    until(lambda: "__resume__" in [write[1] for write in team.pending(second, config)[2]])
+    stale = claim_of(first, config)
+    HEARTBEAT.remove(stale.beat)
+    stale.passage.deadline = 0.0
+    seconds[0] += 100
 
-    time.sleep(0.01)
+    assert second.invoke(None, config) == {"log": ["ask=yes", "after="]}
+    before = team.pending(second, config)
+    hold.open()
+    assert isinstance(winner.result(), ClaimLost)
+    assert team.pending(second, config) == before
+    assert journal.count("after!") == 1
+    with pytest.raises(AlreadyConsumed) as refused:
+        second.invoke(YES, config)
+    assert not refused.value.failed

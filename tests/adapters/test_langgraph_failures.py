@@ -10,7 +10,6 @@ from langgraph.types import Command
 
 from remit_gates import Policy
 from remit_gates.errors import AlreadyConsumed
-from remit_gates.langgraph import release
 from tests.adapters.graphs import Journal, asks, beside, chain, does, outcome
 from tests.adapters.workers import Team, on
 
@@ -42,7 +41,9 @@ def places(journal: Journal, place: str, times: int = 1) -> Any:
     if place == "inner":
         inner = chain(ask=asks(journal, "ask", "sure?", then=then)).compile()
         return chain(outer=inner, after=after)
-    return chain(ask=asks(journal, "ask", "sure?", then=then if place == "ask" else None), after=after)
+    return chain(
+        ask=asks(journal, "ask", "sure?", then=then if place == "ask" else None), after=after
+    )
 
 
 every_place = pytest.mark.parametrize("place", ["ask", "after", "inner"])
@@ -58,7 +59,8 @@ def test_another_answer_is_refused_as_failed(team: Team, journal: Journal, place
         first.invoke(Command(resume={asked.id: "yes"}), config)
     before = list(journal.lines)
 
-    for answer in (NO, Command(resume={asked.id: "no"})):
+    others: list[Any] = [NO, Command(resume={asked.id: "no"})]
+    for answer in others:
         with pytest.raises(AlreadyConsumed) as refused:
             second.invoke(answer, config)
         assert refused.value.failed

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 import pytest
+from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
-from remit_gates.errors import AlreadyConsumed, InProgress, NotParked, ResumeRefused
+from remit_gates.errors import AlreadyConsumed, InProgress, ResumeRefused
 from tests.adapters.graphs import (
     Background,
     Hold,
@@ -42,11 +44,12 @@ def test_three_questions_of_one_node_are_answered_by_id(team: Team, journal: Jou
     config = team.thread()
     workers[0].invoke({}, config)
 
+    found: list[Any] = []
     for graph, answer in zip(workers, "abc", strict=True):
         (question,) = graph.waiting(config)
-        found = graph.invoke(Command(resume={question.id: answer}), config)
+        found.append(graph.invoke(Command(resume={question.id: answer}), config))
 
-    assert found == {"log": ["ask=a+b+c"]}
+    assert found[-1] == {"log": ["ask=a+b+c"]}
     assert journal.count("ask!") == 1
 
 
@@ -118,7 +121,12 @@ def test_a_silent_node_beside_a_waiting_one_does_not_run_again(
         ask(state)
 
     ask = asks(journal, "a", "a?")
-    builder = beside(does(journal, "join"), a=silent, b=asks(journal, "b", "b?"))
+    builder: Any = StateGraph(State)
+    builder.add_node("a", silent)
+    builder.add_node("b", asks(journal, "b", "b?"))
+    # Neither leads anywhere: an edge would be a trace.
+    builder.add_edge(START, "a")
+    builder.add_edge(START, "b")
     graph, config = team.worker().compile(builder), team.thread()
     parked = graph.invoke({}, config)
     ids = {found.value: found.id for found in parked["__interrupt__"]}
@@ -126,8 +134,8 @@ def test_a_silent_node_beside_a_waiting_one_does_not_run_again(
     graph.invoke(Command(resume={ids["a?"]: "A"}), config)
     found = graph.invoke(Command(resume={ids["b?"]: "B"}), config)
 
-    assert found == {"log": ["b=B", "join="]}
-    assert [journal.count(f"{name}!") for name in ("a", "b", "join")] == [1, 1, 1]
+    assert found == {"log": ["b=B"]}
+    assert journal.count("a!") == journal.count("b!") == 1
 
 
 def test_an_ambiguous_bare_answer_is_langgraphs_own_error(team: Team, journal: Journal) -> None:
@@ -148,194 +156,37 @@ def test_an_ambiguous_bare_answer_is_langgraphs_own_error(team: Team, journal: J
     assert sorted(found["log"]) == ["a=A", "b=B", "join="]
 
 
-def within(journal: Journal, *questions: str, durable: bool = False) -> Any:
-    """A graph whose only node is a graph with one node that asks."""
-    inner = chain(inner=asks(journal, "inner", *questions)).compile(checkpointer=durable or None)
-    return chain(outer=inner, after=does(journal, "after"))
-
-
-@pytest.mark.parametrize("durable", [False, True])
-def test_a_question_in_a_subgraph(team: Team, journal: Journal, durable: bool) -> None:
-    builder = within(journal, "sure?", durable=durable)
-    first, second = team.worker().compile(builder), team.worker().compile(builder)
-    config = team.thread()
-    first.invoke({}, config)
-
-    found = second.invoke(Command(resume="yes"), config)
-    assert found == {"log": ["inner=yes", "after="]}
-    with pytest.raises(AlreadyConsumed):
-        first.invoke(Command(resume="yes"), config)
-    assert journal.count("inner!") == journal.count("after!") == 1
-
-
-def test_two_questions_in_one_subgraph(team: Team, journal: Journal) -> None:
-    builder = within(journal, "first?", "second?")
-    first, second = team.worker().compile(builder), team.worker().compile(builder)
-    config = team.thread()
-    first.invoke({}, config)
-
-    parked = second.invoke(Command(resume="a"), config)
-    assert [found.value for found in parked["__interrupt__"]] == ["second?"]
-    found = first.invoke(Command(resume="b"), config)
-    assert found == {"log": ["inner=a+b", "after="]}
-    assert journal.count("inner!") == journal.count("after!") == 1
-
-
-def test_two_nodes_of_one_subgraph_ask(team: Team, journal: Journal) -> None:
-    inner = chain(x=asks(journal, "x", "x?"), y=asks(journal, "y", "y?")).compile()
-    builder = chain(outer=inner, after=does(journal, "after"))
-    first, second = team.worker().compile(builder), team.worker().compile(builder)
-    config = team.thread()
-    first.invoke({}, config)
-
-    second.invoke(Command(resume="a"), config)
-    found = first.invoke(Command(resume="b"), config)
-    assert found == {"log": ["x=a", "y=b", "after="]}
-    assert [journal.count(f"{name}!") for name in ("x", "y", "after")] == [1, 1, 1]
-
-
-def test_questions_of_parallel_subgraphs_by_id(team: Team, journal: Journal) -> None:
-    def child(name: str) -> Any:
-        return chain(inner=asks(journal, name, f"{name}1?", f"{name}2?")).compile()
-
-    builder = beside(does(journal, "join"), a=child("a"), b=child("b"))
-    graph, config = team.worker().compile(builder), team.thread()
+@pytest.mark.kinds("memory", "memory-async", "sqlite", "postgres")
+@pytest.mark.parametrize("answer", [False, 0, "", [], {"a": 1}, ["x", 1]], ids=repr)
+def test_any_answer_is_an_answer(team: Team, journal: Journal, answer: Any) -> None:
+    graph, config = team.worker().compile(chain(ask=asks(journal, "ask", "sure?"))), team.thread()
     graph.invoke({}, config)
 
-    for question in ("a1?", "b1?", "b2?", "a2?"):
-        (asked,) = [found for found in graph.waiting(config) if found.value == question]
-        found = graph.invoke(Command(resume={asked.id: question[:2].upper()}), config)
-
-    assert sorted(found["log"]) == ["a=A1+A2", "b=B1+B2", "join="]
-    assert [journal.count(f"{name}!") for name in ("a", "b", "join")] == [1, 1, 1]
+    assert graph.invoke(Command(resume=answer), config) == {"log": [f"ask={answer}"]}
+    with pytest.raises(AlreadyConsumed) as refused:
+        graph.invoke(Command(resume=answer), config)
+    assert refused.value.same_answer is True
 
 
-def test_a_question_in_a_loop_is_answered_every_round(team: Team, journal: Journal) -> None:
-    builder = chain(ask=asks(journal, "ask", "more?"))
-    builder.edges.discard(("ask", "__end__"))
-    builder.add_conditional_edges(
-        "ask", lambda state: "__end__" if state["log"][-1] == "ask=no" else "ask"
-    )
-    graphs = [team.worker().compile(builder) for _ in range(2)]
-    config = team.thread()
-    graphs[0].invoke({}, config)
-
-    for round_ in range(4):
-        graphs[round_ % 2].invoke(Command(resume="yes"), config)
-    found = graphs[0].invoke(Command(resume="no"), config)
-
-    assert found == {"log": ["ask=yes"] * 4 + ["ask=no"]}
-    assert journal.count("ask!") == 5
-
-
-def test_an_answer_with_an_update(team: Team, journal: Journal) -> None:
-    builder = chain(ask=asks(journal, "ask", "sure?"), after=does(journal, "after"))
-    graph, config = team.worker().compile(builder), team.thread()
+@pytest.mark.kinds("memory", "sqlite-async", "postgres")
+def test_a_thread_id_may_be_a_number(team: Team, journal: Journal) -> None:
+    graph = team.worker().compile(chain(ask=asks(journal, "ask", "sure?")))
+    number = uuid.uuid4().int >> 70
+    config: Any = {"configurable": {"thread_id": number}}
     graph.invoke({}, config)
-    command: Any = Command(resume="yes", update={"log": ["noted"]})
+    graph.invoke(Command(resume="yes"), config)
 
-    assert graph.invoke(command, config) == {"log": ["noted", "ask=yes", "after="]}
-    with pytest.raises(AlreadyConsumed):
-        graph.invoke(command, config)
-    assert graph.state(config).values == {"log": ["noted", "ask=yes", "after="]}
-    assert journal.count("ask!") == journal.count("after!") == 1
+    for thread in (number, str(number)):
+        with pytest.raises(AlreadyConsumed):
+            graph.invoke(Command(resume="yes"), {"configurable": {"thread_id": thread}})
 
 
-def test_an_answer_with_a_goto(team: Team, journal: Journal) -> None:
-    builder = chain(ask=asks(journal, "ask", "sure?"), after=does(journal, "after"))
-    builder.add_node("aside", does(journal, "aside"))
-    graph, config = team.worker().compile(builder), team.thread()
-    graph.invoke({}, config)
-    command: Any = Command(resume="yes", goto="aside")
-
-    found = graph.invoke(command, config)
-    with pytest.raises(ResumeRefused):
-        graph.invoke(command, config)
-
-    assert sorted(found["log"]) == ["after=", "aside=", "ask=yes"]
-    assert [journal.count(f"{name}!") for name in ("ask", "aside", "after")] == [1, 1, 1]
-
-
-def test_an_update_without_an_answer_leaves_the_question_open(
-    team: Team, journal: Journal
-) -> None:
-    builder = chain(ask=asks(journal, "ask", "sure?"), after=does(journal, "after"))
-    graph, config = team.worker().compile(builder), team.thread()
+@pytest.mark.kinds("memory", "memory-async", "sqlite-async")
+def test_what_langgraph_rejects_consumes_nothing(team: Team, journal: Journal) -> None:
+    graph, config = team.worker().compile(chain(ask=asks(journal, "ask", "sure?"))), team.thread()
     graph.invoke({}, config)
 
-    graph.invoke(Command(update={"log": ["noted"]}), config)
-    assert graph.invoke(Command(resume="yes"), config)["log"][-2:] == ["ask=yes", "after="]
-    assert journal.count("ask!") == journal.count("after!") == 1
-
-
-def test_a_task_and_an_entrypoint_of_the_functional_api(team: Team, journal: Journal) -> None:
-    from langgraph.func import entrypoint, task
-
-    from tests.adapters.workers import Graph
-
-    @task
-    def charge(what: str) -> str:
-        return str(asks(journal, "charge", "sure?")({})["log"])
-
-    def flow(worker: Any) -> Graph:
-        @entrypoint(checkpointer=worker.saver)
-        def run(what: str) -> str:
-            journal("run")
-            first = charge(what).result()
-            return f"{first} {asks(journal, 'final', 'really?')({})['log']}"
-
-        return Graph(worker, run)
-
-    first, second = flow(team.worker()), flow(team.worker())
-    config = team.thread()
-    first.invoke("x", config)
-    second.invoke(Command(resume="a"), config)
-    found = first.invoke(Command(resume="b"), config)
-
-    assert found == "['charge=a'] ['final=b']"
-    with pytest.raises(AlreadyConsumed):
-        second.invoke(Command(resume="b"), config)
-    assert journal.count("charge!") == journal.count("final!") == 1
-
-
-def test_new_input_on_a_parked_run_asks_anew(team: Team, journal: Journal) -> None:
-    builder = chain(ask=asks(journal, "ask", "sure?"), after=does(journal, "after"))
-    graph, config = team.worker().compile(builder), team.thread()
-    old = graph.invoke({}, config)["__interrupt__"][0]
-
-    new = graph.invoke({"log": ["again"]}, config)["__interrupt__"][0]
-    assert new.id != old.id
-    with pytest.raises(NotParked):
-        graph.invoke(Command(resume={old.id: "stale"}), config)
-
-    assert graph.invoke(Command(resume={new.id: "yes"}), config)["log"][-2:] == [
-        "ask=yes",
-        "after=",
-    ]
-    assert journal.count("ask!") == 1
-
-
-def test_each_send_asks_its_own_question(team: Team, journal: Journal) -> None:
-    from langgraph.graph import START, StateGraph
-    from langgraph.types import Send, interrupt
-
-    def pay(state: Any) -> Any:
-        journal(state["who"])
-        answer = interrupt(state["who"])
-        journal(f"{state['who']}!")
-        return {"log": [f"{state['who']}={answer}"]}
-
-    builder = StateGraph(State)
-    builder.add_node("pay", pay)
-    builder.add_conditional_edges(
-        START, lambda state: [Send("pay", {"who": who}) for who in ("ann", "bob")], ["pay"]
-    )
-    graph, config = team.worker().compile(builder), team.thread()
-    parked = graph.invoke({}, config)
-    ids = {found.value: found.id for found in parked["__interrupt__"]}
-
-    graph.invoke(Command(resume={ids["bob"]: "no"}), config)
-    found = graph.invoke(Command(resume={ids["ann"]: "yes"}), config)
-
-    assert sorted(found["log"]) == ["ann=yes", "bob=no"]
-    assert journal.count("ann!") == journal.count("bob!") == 1
+    # An empty command is an error of LangGraph's own, of a type that varies.
+    assert not isinstance(outcome(lambda: graph.invoke(Command(), config)), (dict, ResumeRefused))
+    assert journal.lines == ["ask"]
+    assert graph.invoke(Command(resume="yes"), config) == {"log": ["ask=yes"]}

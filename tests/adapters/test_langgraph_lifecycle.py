@@ -29,13 +29,16 @@ from tests.adapters.workers import Graph, Team, Worker, on
 
 YES: Any = Command(resume="yes")
 
-EACH = pytest.mark.kinds("memory", "memory-async", "sqlite", "sqlite-async", "postgres", "postgres-async-pool", "foreign")
+EACH = pytest.mark.kinds(
+    "memory", "memory-async", "sqlite", "sqlite-async", "postgres", "postgres-async-pool", "foreign"
+)
 
 
 def record(worker: Worker, config: Any) -> Record:
     """What the store knows of a thread."""
     binding = worker.saver._remit
-    return worker.call(_Reader(binding), "read", config["configurable"]["thread_id"])
+    found: Record = worker.call(_Reader(binding), "read", config["configurable"]["thread_id"])
+    return found
 
 
 class _Reader:
@@ -44,10 +47,10 @@ class _Reader:
     def __init__(self, binding: Any) -> None:
         self._binding = binding
 
-    def read(self, thread: str) -> Record:
+    def read(self, thread: str) -> Any:
         return self._binding.store.read(self._binding.key(thread)).record
 
-    async def aread(self, thread: str) -> Record:
+    async def aread(self, thread: str) -> Any:
         return (await self._binding.astore.read(self._binding.key(thread))).record
 
 
@@ -262,10 +265,11 @@ def test_postgres_is_set_up_by_the_savers_own_setup(team: Team, journal: Journal
 def test_a_gated_saver_with_an_allowlist_is_still_gated(journal: Journal) -> None:
     """LangGraph copies a saver so when it is told to be strict about types."""
     saver = gate(InMemorySaver())
-    if not hasattr(saver, "with_allowlist"):
-        other = copy.copy(saver)
-    else:
-        other = saver.with_allowlist([("builtins", "str")])
+    other: Any = (
+        saver.with_allowlist([("builtins", "str")])
+        if hasattr(saver, "with_allowlist")
+        else copy.copy(saver)
+    )
     first = approval(journal).compile(checkpointer=saver)
     second = approval(journal).compile(checkpointer=other)
     config: Any = on("t")

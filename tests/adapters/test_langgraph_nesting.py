@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -18,7 +19,9 @@ YES: Any = Command(resume="yes")
 SYNC = pytest.mark.kinds("memory", "sqlite", "postgres", "postgres-pool", "foreign")
 
 
-def test_a_nested_graph_is_covered_by_the_roots_claim(team: Team, journal: Journal, hold: Hold) -> None:
+def test_a_nested_graph_is_covered_by_the_roots_claim(
+    team: Team, journal: Journal, hold: Hold
+) -> None:
     inner = chain(ask=asks(journal, "ask", "sure?"), deep=does(journal, "deep", hold))
     builder = chain(outer=inner.compile(), after=does(journal, "after"))
     first, second = team.worker().compile(builder), team.worker().compile(builder)
@@ -28,7 +31,7 @@ def test_a_nested_graph_is_covered_by_the_roots_claim(team: Team, journal: Journ
     hold.reached()
 
     for given in (YES, None):
-        assert isinstance(outcome(lambda: second.invoke(given, config)), InProgress)
+        assert isinstance(outcome(partial(second.invoke, given, config)), InProgress)
     hold.open()
     assert winner.result() == {"log": ["ask=yes", "deep=", "after="]}
     assert [journal.count(f"{name}!") for name in ("ask", "deep", "after")] == [1, 1, 1]
@@ -64,9 +67,7 @@ def test_a_child_with_its_own_thread_is_a_run_of_its_own(
         found = child.invoke(YES if journal.count("child") else {}, own)
         return {"log": [str("__interrupt__" in found)]}
 
-    graph = worker.compile(
-        chain(call=call, ask=asks(journal, "ask", "sure?"), again=call)
-    )
+    graph = worker.compile(chain(call=call, ask=asks(journal, "ask", "sure?"), again=call))
     config = team.thread()
     graph.invoke({}, config)
     winner = Background(lambda: graph.invoke(YES, config))
@@ -93,7 +94,10 @@ def test_a_child_that_is_refused_fails_its_parents_node(team: Team, journal: Jou
     def call(state: Any) -> Any:
         child.invoke(YES, own)
 
-    graph, config = worker.compile(chain(ask=asks(journal, "ask", "sure?"), call=call)), team.thread()
+    graph, config = (
+        worker.compile(chain(ask=asks(journal, "ask", "sure?"), call=call)),
+        team.thread(),
+    )
     graph.invoke({}, config)
     with pytest.raises(AlreadyConsumed) as refused:
         graph.invoke(YES, config)

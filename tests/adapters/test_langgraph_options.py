@@ -10,10 +10,10 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
-from tests.adapters.graphs import Journal, chain, does
+from remit_gates.errors import AlreadyConsumed
+from tests.adapters.graphs import Journal, asks, chain, does
 from tests.adapters.test_langgraph_failures import Boom, failing
-from tests.adapters.graphs import asks
-from tests.adapters.workers import Team, on
+from tests.adapters.workers import Graph, Team, on
 
 
 SECRET = "delivery-0451"
@@ -35,7 +35,7 @@ class Trace(BaseCallbackHandler):
     def _hear(self, *args: Any, **kwargs: Any) -> None:
         self.heard.append((args, kwargs))
 
-    on_chain_start = on_chain_end = on_chain_error = on_custom_event = _hear  # type: ignore[assignment]
+    on_chain_start = on_chain_end = on_chain_error = on_custom_event = _hear
 
 
 def clean(found: Any) -> bool:
@@ -65,7 +65,8 @@ def test_options_reach_no_stream(team: Team, journal: Journal) -> None:
     graph, config = team.worker().compile(builder), team.thread()
     told = on(config, **OPTIONS)
 
-    for given in ({}, Command(resume="yes")):
+    inputs: list[Any] = [{}, Command(resume="yes")]
+    for given in inputs:
         for item in graph.stream(given, told, stream_mode=MODES, subgraphs=True):
             assert clean(item), item
     assert journal.count("after!") == 1
@@ -120,21 +121,39 @@ def test_the_callers_config_stays_as_it_is(team: Team, journal: Journal) -> None
 
 @SOME
 def test_options_given_with_the_graph(team: Team, journal: Journal) -> None:
-    """`with_config` carries them as a call does."""
-    from tests.adapters.workers import Graph
+    """`with_config` carries them as a call does, and tells nobody else either."""
+    trace = Trace()
+    builder = chain(ask=asks(journal, "ask", "1?", "2?"))
+    worker = team.worker()
+    graph, config = worker.compile(builder), team.thread()
+    told = Graph(
+        worker, graph.compiled.with_config({**on(config, **OPTIONS), "callbacks": [trace]})
+    )
+    told.invoke({}, None)
+    told.invoke(Command(resume="a"), None)
 
+    with pytest.raises(AlreadyConsumed) as refused:
+        told.invoke(Command(resume="b"), None)
+    assert refused.value.consumption is not None
+    assert refused.value.consumption.delivery == SECRET
+    assert clean(graph.history(config))
+    assert len(trace.heard) >= 4
+    for args, kwargs in trace.heard:
+        # A refusal itself may say who was first.
+        heard = [arg for arg in args if not isinstance(arg, AlreadyConsumed)]
+        assert clean([kwargs.get("metadata"), kwargs.get("tags"), heard])
+
+
+@SOME
+def test_an_option_of_the_call_beats_one_of_the_graph(team: Team, journal: Journal) -> None:
     builder = chain(ask=asks(journal, "ask", "1?", "2?"))
     worker = team.worker()
     graph, config = worker.compile(builder), team.thread()
     told = Graph(worker, graph.compiled.with_config(configurable={"remit_delivery": SECRET}))
-    graph.invoke({}, config)
-    told.invoke(Command(resume="a"), config)
+    told.invoke({}, config)
+    told.invoke(Command(resume="a"), on(config, remit_delivery="m"))
 
-    from remit_gates.errors import AlreadyConsumed
-
-    with pytest.raises(AlreadyConsumed):
-        told.invoke(Command(resume="b"), config)
-    assert clean(graph.history(config))
+    assert told.invoke(Command(resume="b"), on(config, remit_delivery="n")) == {"log": ["ask=a+b"]}
 
 
 @SOME
@@ -158,3 +177,21 @@ def test_signatures_are_the_savers_own(team: Team) -> None:
         assert inspect.signature(getattr(type(gated), name)) == inspect.signature(
             getattr(bare, name)
         )
+
+
+@pytest.mark.kinds("memory-async", "sqlite-async", "foreign-async")
+def test_options_reach_no_event(team: Team, journal: Journal) -> None:
+    graph, config = team.worker().compile(chain(ask=asks(journal, "ask", "sure?"))), team.thread()
+    told = on(config, **OPTIONS)
+
+    async def collect(given: Any) -> list[Any]:
+        events = graph.compiled.astream_events(given, told, version="v2")
+        return [event async for event in events]
+
+    assert graph.worker.loop is not None
+    inputs: list[Any] = [{}, Command(resume="yes")]
+    for given in inputs:
+        events = graph.worker.loop.run(collect(given))
+        assert len(events) >= 4
+        assert clean(events)
+    assert journal.count("ask!") == 1

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from remit_gates.errors import AlreadyConsumed, InProgress, ResumeRefused
+from remit_gates.langgraph import gate
 from tests.adapters.graphs import (
     Background,
     Hold,
@@ -19,7 +22,7 @@ from tests.adapters.graphs import (
     outcome,
     race,
 )
-from tests.adapters.workers import Team
+from tests.adapters.workers import Team, on
 
 
 YES: Any = Command(resume="yes")
@@ -50,7 +53,7 @@ def test_one_of_four_workers_is_served(team: Team, journal: Journal) -> None:
     config = team.thread()
     graphs[0].invoke({}, config)
 
-    served, refused = split(race(*[lambda g=g: g.invoke(YES, config) for g in graphs]))
+    served, refused = split(race(*[partial(graph.invoke, YES, config) for graph in graphs]))
 
     assert served == [{"log": ["ask=yes", "after="]}]
     assert {type(error) for error in refused} <= {InProgress, AlreadyConsumed}
@@ -72,7 +75,7 @@ def test_a_duplicate_is_refused_while_a_node_is_in_flight(
     winner = Background(lambda: first.invoke(YES, config))
     hold.reached()
 
-    refusals = [outcome(lambda: second.invoke(given, config)) for given in (YES, YES, None)]
+    refusals = [outcome(partial(second.invoke, given, config)) for given in (YES, YES, None)]
     hold.open()
 
     assert winner.result() == {"log": ["ask=yes", "after="]}
@@ -114,7 +117,7 @@ def test_four_racers_at_a_static_breakpoint_run_its_node_once(
     graphs[0].invoke({}, config)
     assert journal.lines == ["one", "one!"]
 
-    racers = [Background(lambda g=g: g.invoke(None, config)) for g in graphs]
+    racers = [Background(partial(graph.invoke, None, config)) for graph in graphs]
     hold.reached()
     late = outcome(lambda: graphs[0].invoke(None, config))
     # The losers have returned before the winner goes on; later, they would be on time for
@@ -140,3 +143,31 @@ def test_a_bare_answer_passes_a_static_breakpoint(team: Team, journal: Journal) 
 
     assert graph.invoke(YES, config) == {"log": ["one=", "two="]}
     assert journal.count("two!") == 1
+
+
+@pytest.mark.parametrize("by_id", [False, True])
+def test_a_loser_that_loads_late_is_told_what_happened(
+    journal: Journal, hold: Hold, by_id: bool
+) -> None:
+    """Between its look at the record and its load, the winner came and went."""
+
+    class Late(InMemorySaver):
+        def get_tuple(self, config: Any) -> Any:
+            if "__pregel_runtime" in config["configurable"]:
+                hold()
+            return super().get_tuple(config)
+
+    saver = InMemorySaver()
+    late: Any = Late()
+    late.__dict__ = saver.__dict__
+    first, second = (approval(journal).compile(checkpointer=gate(each)) for each in (saver, late))
+    config: Any = on("t")
+    asked = first.invoke({}, config)["__interrupt__"][0]
+    answer: Any = Command(resume={asked.id: "yes"} if by_id else "yes")
+    loser = Background(lambda: second.invoke(answer, config))
+    hold.reached()
+    first.invoke(YES, config)
+    hold.open()
+
+    assert isinstance(loser.result(), AlreadyConsumed)
+    assert journal.count("ask!") == 1

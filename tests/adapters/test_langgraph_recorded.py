@@ -137,3 +137,27 @@ def test_an_update_alone_answers_nothing(team: Team, journal: Journal, update: A
         graph.invoke(Command(update=update), config)
     assert [found.value for found in graph.waiting(config)] == ["2?"]
     assert graph.invoke(Command(resume="b"), config)["log"][-1] == "ask=a+b"
+
+
+@inner_or_not
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+@pytest.mark.kinds("memory", "sqlite-async", "postgres")
+def test_however_durable_a_run_is(
+    team: Team, journal: Journal, durability: str, inner: bool
+) -> None:
+    """Both questions are answered once, and what failed goes on with what it was answered."""
+    builder = nested(chain(ask=asks(journal, "ask", "1?", "2?", then=failing())), inner)
+    graph, config = team.worker().compile(builder), team.thread()
+    graph.invoke({}, config, durability=durability)
+    graph.invoke(Command(resume="a"), config, durability=durability)
+    parked = graph.invoke(None, config, durability=durability)
+    assert [found.value for found in parked["__interrupt__"]] == ["2?"]
+    with pytest.raises(Boom):
+        graph.invoke(Command(resume="b"), config, durability=durability)
+    with pytest.raises(AlreadyConsumed) as refused:
+        graph.invoke(Command(resume="z"), config, durability=durability)
+
+    assert refused.value.failed
+    assert graph.invoke(None, config, durability=durability) == {"log": ["ask=a+b"]}
+    with pytest.raises(AlreadyConsumed):
+        graph.invoke(Command(resume="b"), config, durability=durability)

@@ -202,7 +202,8 @@ def test_a_refusal_leaves_no_trace(team: Team, journal: Journal) -> None:
     graph.invoke(YES, config)
     before = team.pending(graph, config)
 
-    for given in (YES, Command(resume="no"), Command(resume={"0" * 32: "no"})):
+    late: list[Any] = [YES, Command(resume="no"), Command(resume={"0" * 32: "no"})]
+    for given in late:
         with pytest.raises((AlreadyConsumed, NotParked)):
             graph.invoke(given, config)
 

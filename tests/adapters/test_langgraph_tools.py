@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -70,7 +71,9 @@ def test_a_tool_node_asks_for_one_tool(team: Team, journal: Journal) -> None:
 
     served = [
         found
-        for found in race(*[lambda g=g: g.invoke(Command(resume="yes"), config) for g in (first, second)])
+        for found in race(
+            *[partial(graph.invoke, Command(resume="yes"), config) for graph in (first, second)]
+        )
         if isinstance(found, dict)
     ]
     assert [said(found) for found in served] == [["ann: yes"]]
@@ -96,7 +99,7 @@ def test_one_question_for_several_actions(team: Team, journal: Journal) -> None:
         def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
             return self
 
-    def agent() -> Graph:
+    def make() -> Graph:
         worker = team.worker()
         model = Model(messages=iter([calls({"who": "ann"}, {"who": "bob"}), AIMessage("done")]))
         ask = HumanInTheLoopMiddleware(interrupt_on={"pay": True})
@@ -105,7 +108,7 @@ def test_one_question_for_several_actions(team: Team, journal: Journal) -> None:
             create_agent(model, tools=[pay], middleware=[ask], checkpointer=worker.saver),
         )
 
-    agents = [agent() for _ in range(4)]
+    agents = [make() for _ in range(4)]
     config = team.thread()
     parked = agents[0].invoke({"messages": [("user", "pay them")]}, config)
     (question,) = parked["__interrupt__"]
@@ -113,7 +116,7 @@ def test_one_question_for_several_actions(team: Team, journal: Journal) -> None:
     answer: Any = Command(resume={"decisions": [{"type": "approve"}, {"type": "approve"}]})
     assert json.dumps(answer.resume)
 
-    outcomes = race(*[lambda a=a: a.invoke(answer, config) for a in agents])
+    outcomes = race(*[partial(agent.invoke, answer, config) for agent in agents])
 
     served = [found for found in outcomes if isinstance(found, dict)]
     assert len(served) == 1
@@ -127,9 +130,10 @@ def test_two_tools_of_one_node_ask_by_their_own_ids(team: Team, journal: Journal
     graph, config = team.worker().compile(paying(journal)), team.thread()
     graph.invoke({"messages": []}, config)
 
+    found: list[Any] = []
     answered = []
     while asked := graph.waiting(config):
-        found = graph.invoke(Command(resume={asked[0].id: asked[0].value.upper()}), config)
+        found.append(graph.invoke(Command(resume={asked[0].id: asked[0].value.upper()}), config))
         answered.append(asked[0].value)
     assert sorted(answered) == ["ann", "bob"]
-    assert sorted(said(found)) == ["ann: ANN", "bob: BOB"]
+    assert sorted(said(found[-1])) == ["ann: ANN", "bob: BOB"]

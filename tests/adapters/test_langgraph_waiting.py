@@ -64,7 +64,9 @@ def parking(journal: Journal, hold: Hold) -> Any:
     return chain(ask=asks(journal, "ask", "sure?", then=hold), next=asks(journal, "next", "next?"))
 
 
-def test_the_same_answer_gets_the_winners_state(team: Team, journal: Journal, hold: Hold, slept: threading.Event) -> None:
+def test_the_same_answer_gets_the_winners_state(
+    team: Team, journal: Journal, hold: Hold, slept: threading.Event
+) -> None:
     contest = Contest(team, finishing(journal, hold))
     answer: Any = {contest.ids["sure?"]: "yes"}
 
@@ -74,7 +76,9 @@ def test_the_same_answer_gets_the_winners_state(team: Team, journal: Journal, ho
     assert journal.lines == ["ask", "ask", "ask!", "after", "after!"]
 
 
-def test_it_writes_nothing(team: Team, journal: Journal, hold: Hold, slept: threading.Event) -> None:
+def test_it_writes_nothing(
+    team: Team, journal: Journal, hold: Hold, slept: threading.Event
+) -> None:
     contest = Contest(team, finishing(journal, hold))
     answer: Any = {contest.ids["sure?"]: "yes"}
     records: list[Event] = []
@@ -82,16 +86,17 @@ def test_it_writes_nothing(team: Team, journal: Journal, hold: Hold, slept: thre
     before = contest.first.history(contest.config), team.pending(contest.first, contest.config)
 
     # Once more, with everything at rest: what waited has left what it found.
-    with observed(records.append):
-        with pytest.raises(AlreadyConsumed):
-            contest.second.invoke(Command(resume=answer), contest.config)
+    with observed(records.append), pytest.raises(AlreadyConsumed):
+        contest.second.invoke(Command(resume=answer), contest.config)
     after = contest.first.history(contest.config), team.pending(contest.first, contest.config)
 
     assert after == before
     assert [event.kind for event in records] == ["refused"]
 
 
-def test_another_answer_is_refused(team: Team, journal: Journal, hold: Hold, slept: threading.Event) -> None:
+def test_another_answer_is_refused(
+    team: Team, journal: Journal, hold: Hold, slept: threading.Event
+) -> None:
     contest = Contest(team, finishing(journal, hold))
     question = contest.ids["sure?"]
 
@@ -120,7 +125,9 @@ def test_the_same_answer_to_a_run_that_parked_again_is_refused(
 
 
 @pytest.mark.parametrize("kind", [finishing, parking])
-def test_a_bare_answer_is_refused(team: Team, journal: Journal, hold: Hold, slept: threading.Event, kind: Any) -> None:
+def test_a_bare_answer_is_refused(
+    team: Team, journal: Journal, hold: Hold, slept: threading.Event, kind: Any
+) -> None:
     contest = Contest(team, kind(journal, hold))
 
     found = contest.run("yes", Command(resume="yes"), hold, slept)
@@ -130,7 +137,9 @@ def test_a_bare_answer_is_refused(team: Team, journal: Journal, hold: Hold, slep
     assert journal.count("next!") == 0
 
 
-def test_a_continue_is_refused(team: Team, journal: Journal, hold: Hold, slept: threading.Event) -> None:
+def test_a_continue_is_refused(
+    team: Team, journal: Journal, hold: Hold, slept: threading.Event
+) -> None:
     contest = Contest(team, parking(journal, hold))
 
     found = contest.run("yes", None, hold, slept)
@@ -139,13 +148,17 @@ def test_a_continue_is_refused(team: Team, journal: Journal, hold: Hold, slept: 
     assert journal.count("next") == 1
 
 
-def test_an_answer_to_another_open_question_is_served(team: Team, journal: Journal, hold: Hold, slept: threading.Event) -> None:
+def test_an_answer_to_another_open_question_is_served(
+    team: Team, journal: Journal, hold: Hold, slept: threading.Event
+) -> None:
     builder = beside(
         does(journal, "join"), a=asks(journal, "a", "a?", then=hold), b=asks(journal, "b", "b?")
     )
     contest = Contest(team, builder)
 
-    found = contest.run({contest.ids["a?"]: "A"}, Command(resume={contest.ids["b?"]: "B"}), hold, slept)
+    found = contest.run(
+        {contest.ids["a?"]: "A"}, Command(resume={contest.ids["b?"]: "B"}), hold, slept
+    )
 
     assert sorted(found["log"]) == ["a=A", "b=B", "join="]
     assert [journal.count(f"{name}!") for name in ("a", "b", "join")] == [1, 1, 1]

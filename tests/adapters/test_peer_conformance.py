@@ -15,7 +15,7 @@ import pytest
 
 from remit_gates.langgraph import gate
 from tests.adapters.bridge import bridged
-from tests.adapters.workers import KINDS, Places
+from tests.adapters.kinds import KINDS, Places
 
 
 pytestmark = pytest.mark.newest
@@ -85,7 +85,7 @@ STRICT = """
 import sys
 from pathlib import Path
 from tests.adapters.test_peer_conformance import KINDS_HERE, differs
-from tests.adapters.workers import Places
+from tests.adapters.kinds import Places
 places = Places(Path(sys.argv[1]), lambda name="": sys.argv[2])
 found = {kind: differs(kind, places) for kind in KINDS_HERE}
 assert not any(found.values()), found
@@ -97,6 +97,7 @@ def test_nor_when_types_are_strict(places: Places, postgres_url: str, tmp_path: 
     """LangGraph reads the setting when it is imported."""
     done = subprocess.run(
         [sys.executable, "-c", STRICT, str(tmp_path), postgres_url],
+        check=False,
         capture_output=True,
         text=True,
         timeout=110,
@@ -114,7 +115,12 @@ def test_the_table_holds_when_types_are_strict() -> None:
     here = Path(__file__).parent
     files = [str(here / f"test_langgraph_{name}.py") for name in STRICT_TABLE]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-k", "memory or sqlite", "-p", "no:cacheprovider", "--timeout", "60", *files],
+        [
+            *(sys.executable, "-m", "pytest", "-q", "-k", "memory or sqlite"),
+            *("-p", "no:cacheprovider", "--timeout", "60"),
+            *files,
+        ],
+        check=False,
         capture_output=True,
         text=True,
         timeout=110,

@@ -115,9 +115,7 @@ def test_a_released_run_takes_another_answer(crew: Team, killed: Kill, run: str,
     assert crew.journal.counts(run)["charge: no"] == 1
 
 
-def test_of_a_holder_on_another_host_only_the_lease_tells(
-    crew: Team, url: str, run: str
-) -> None:
+def test_of_a_holder_on_another_host_only_the_lease_tells(crew: Team, url: str, run: str) -> None:
     crew.open(url, lease=SHORT)
     winner, other = crew.workers[:2]
     winner.ask("open", url, lease=SHORT, host="elsewhere")

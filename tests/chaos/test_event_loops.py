@@ -14,55 +14,17 @@ import pytest
 from langgraph.types import Command
 
 from remit_gates import AlreadyConsumed, InProgress, Policy, open_store
-from remit_gates._model import Record, RunKey, Snapshot
+from remit_gates._model import Record, RunKey
 from remit_gates.langgraph import gate
-from remit_gates.stores import AsyncStore, open_async_store
+from remit_gates.stores import open_async_store
 from tests.races.graph import PATIENCE, POLL, Journal, build, config
 from tests.races.savers import async_saver
+from tests.unit.staged import Slow
 
 
 pytestmark = pytest.mark.asyncio
 
-YES = Command(resume="yes")
-
-
-class Slow(AsyncStore):
-    """A store whose swaps wait, once they were asked to."""
-
-    def __init__(self, url: str) -> None:
-        self._store = open_async_store(url)
-        self.asked = asyncio.Event()
-        self.through = asyncio.Event()
-        self.through.set()
-
-    async def read(self, run: RunKey) -> Snapshot:
-        return await self._store.read(run)
-
-    async def swap(
-        self,
-        run: RunKey,
-        expected: int | None,
-        record: Record,
-        lease: float | None,
-        durable: bool = True,
-    ) -> int | None:
-        self.asked.set()
-        await asyncio.wait_for(self.through.wait(), PATIENCE)
-        return await self._store.swap(run, expected, record, lease, durable)
-
-    async def setup(self) -> None:
-        await self._store.setup()
-
-    async def close(self) -> None:
-        await self._store.close()
-
-    def renewer(self) -> Any:
-        return self._store.renewer()
-
-    def stops(self) -> None:
-        """Have the next swap wait."""
-        self.asked.clear()
-        self.through.clear()
+YES: Any = Command(resume="yes")
 
 
 class Bench:
@@ -113,7 +75,7 @@ async def asyncio_timeout(seconds: float) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def bench(folder: Path, url: str, **policy: Any) -> AsyncIterator[Bench]:
-    store = Slow(url)
+    store = Slow(open_store(url))
 
     def wrap(made: Any) -> Any:
         return gate(made, store=store, policy=Policy(**policy))
@@ -132,7 +94,7 @@ async def test_cancelled_while_its_claim_is_on_its_way_it_leaves_none(
 ) -> None:
     async with bench(tmp_path, url) as b:
         await b.parked("r")
-        b.store.stops()
+        b.store.stop()
         running = asyncio.create_task(b.answer("r"))
         await asyncio.wait_for(b.store.asked.wait(), PATIENCE)
         running.cancel()
@@ -170,7 +132,7 @@ async def test_cancelled_while_it_leaves_it_is_written_down_all_the_same(
     async with bench(tmp_path, url) as b:
         await b.parked("r")
         running = await b.begins("r", "notify")
-        b.store.stops()
+        b.store.stop()
         b.journal.let_go("r", "notify")
         await asyncio.wait_for(b.store.asked.wait(), PATIENCE)
         running.cancel()
@@ -186,9 +148,7 @@ async def test_cancelled_while_it_leaves_it_is_written_down_all_the_same(
         assert not refused.value.failed
 
 
-async def test_a_stream_that_is_closed_early_is_a_run_that_failed(
-    url: str, tmp_path: Path
-) -> None:
+async def test_a_stream_that_is_closed_early_is_a_run_that_failed(url: str, tmp_path: Path) -> None:
     async with bench(tmp_path, url) as b:
         await b.parked("r")
         stream = b.graph.astream(YES, config("r"), durability="sync")
@@ -221,7 +181,7 @@ async def test_an_event_loop_that_stands_still_for_three_leases_keeps_its_claim(
             while (seen := store.read(key)).now < start + 3 * lease:
                 assert seen.lease_left is not None
                 least = min(least, seen.lease_left)
-                time.sleep(POLL)
+                time.sleep(POLL)  # noqa: ASYNC251  to stand still is the point
         assert least > 0
         with pytest.raises(InProgress):
             await b.answer("r")

@@ -28,11 +28,11 @@ from remit_gates._heartbeat import HEARTBEAT
 from remit_gates._keeper import StorePort
 from remit_gates._model import RunKey
 from remit_gates.langgraph import claim_in_node, gate
-from tests.races.graph import Journal, State, build, config
+from tests.races.graph import Journal, State, Update, build, config
 from tests.races.savers import saver
 
 
-YES = Command(resume="yes")
+YES: Any = Command(resume="yes")
 
 
 class Bench:
@@ -52,7 +52,7 @@ class Bench:
     def with_node(self, node: Any) -> Any:
         """A graph that asks, and then runs `node`."""
 
-        def ask(state: State) -> State:
+        def ask(state: State) -> Update:
             return {"answer": interrupt("pay?")}
 
         builder = StateGraph(State)
@@ -96,7 +96,7 @@ def test_a_stream_that_nobody_reads_claims_nothing(bench: Bench) -> None:
 def test_ctrl_c_in_a_node_leaves_a_run_that_failed(bench: Bench) -> None:
     presses = iter([KeyboardInterrupt()])
 
-    def node(state: State) -> State:
+    def node(state: State) -> Update:
         for press in presses:
             raise press
         return {}
@@ -127,7 +127,7 @@ def test_a_child_forked_in_a_node_has_no_part_in_the_run(bench: Bench) -> None:
             return str(error)
         return "it would write"
 
-    def node(state: State, config: RunnableConfig) -> State:
+    def node(state: State, config: RunnableConfig) -> Update:
         claim = claim_in_node()
         assert claim is not None
         before = bench.record("r")

@@ -78,7 +78,7 @@ class Threads:
             time.sleep(spread * number / (self._racers - 1))
             try:
                 values = self._graph.invoke(Command(resume="yes"), config(run))
-            except Exception as error:  # noqa: BLE001  whatever it is, the test decides
+            except Exception as error:  # whatever it is, the test decides
                 return verdict_of(error)
             return Verdict("served", values=values)
 
@@ -105,7 +105,7 @@ class Tasks:
             await asyncio.sleep(spread * number / (RACERS - 1))
             try:
                 values = await self._graph.ainvoke(Command(resume="yes"), config(run))
-            except Exception as error:  # noqa: BLE001  whatever it is, the test decides
+            except Exception as error:  # whatever it is, the test decides
                 return verdict_of(error)
             return Verdict("served", values=values)
 
@@ -144,13 +144,13 @@ def cell(
         yield Processes(team)
     elif kind == "tasks":
         loop = asyncio.new_event_loop()
-        stack = AsyncExitStack()
+        closing = AsyncExitStack()
         journal = Journal(folder)
         try:
-            made = loop.run_until_complete(stack.enter_async_context(async_saver(url, wrap)))
+            made = loop.run_until_complete(closing.enter_async_context(async_saver(url, wrap)))
             yield Tasks(loop, build(made, journal, pace=pace, awaited=True), journal)
         finally:
-            loop.run_until_complete(stack.aclose())
+            loop.run_until_complete(closing.aclose())
             loop.run_until_complete(loop.shutdown_default_executor())
             loop.close()
             journal.close()

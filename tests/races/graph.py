@@ -84,11 +84,15 @@ class Journal:
         return self._folder / f"{run}.{step}.held"
 
 
-class State(TypedDict, total=False):
+class State(TypedDict):
     """What a run knows."""
 
     run: str
     answer: str
+
+
+Update = dict[str, Any]
+"""What a node adds to it."""
 
 
 def build(saver: Any, journal: Journal, *, pace: float = 0.0, awaited: bool = False) -> Any:
@@ -101,16 +105,16 @@ def build(saver: Any, journal: Journal, *, pace: float = 0.0, awaited: bool = Fa
         awaited: Whether those steps are coroutines.
     """
 
-    def draft(state: State) -> State:
+    def draft(state: State) -> Update:
         journal.note(state["run"], "draft")
         return {}
 
-    def ask(state: State) -> State:
+    def ask(state: State) -> Update:
         journal.note(state["run"], "ask")
         return {"answer": interrupt("pay?")}
 
-    def effect(step: str) -> Callable[[State], State]:
-        def node(state: State) -> State:
+    def effect(step: str) -> Any:
+        def node(state: State) -> Update:
             run = state["run"]
             journal.note(run, step)
             journal.note(run, f"{step}: {state['answer']}")
@@ -121,8 +125,8 @@ def build(saver: Any, journal: Journal, *, pace: float = 0.0, awaited: bool = Fa
 
         return node
 
-    def awaited_effect(step: str) -> Callable[[State], Any]:
-        async def node(state: State) -> State:
+    def awaited_effect(step: str) -> Any:
+        async def node(state: State) -> Update:
             run = state["run"]
             journal.note(run, step)
             journal.note(run, f"{step}: {state['answer']}")
@@ -137,7 +141,7 @@ def build(saver: Any, journal: Journal, *, pace: float = 0.0, awaited: bool = Fa
 
         return node
 
-    made = awaited_effect if awaited else effect
+    made: Callable[[str], Any] = awaited_effect if awaited else effect
     builder = StateGraph(State)
     builder.add_node("draft", draft)
     builder.add_node("ask", ask)

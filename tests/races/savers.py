@@ -5,11 +5,26 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
+from importlib import import_module
 from typing import Any
 
 
 Wrap = Callable[[Any], Any]
 """What turns a checkpointer into the one that a graph is compiled with."""
+
+
+def wrapper(name: str, *, store: Any = None, **policy: Any) -> Wrap:
+    """What `name` does to a checkpointer: `stock` nothing, `gate` what this project is
+    about, and `remit` what the package remit-contract does."""
+    if name == "stock":
+        return lambda made: made
+    if name == "remit":
+        saver_class = import_module("remit.langgraph_shim").saver_class
+        return lambda made: saver_class(type(made))(made.conn, remit_cross_process_gate=True)
+    from remit_gates import Policy
+    from remit_gates.langgraph import gate
+
+    return lambda made: gate(made, store=store, policy=Policy(**policy))
 
 
 def path_of(url: str) -> str:
@@ -41,10 +56,11 @@ def saver(url: str, wrap: Wrap, *, pooled: int = 0, setup: bool = True) -> Itera
         with PostgresSaver.from_conn_string(url) as made:
             yield _ready(wrap(made), setup)
         return
-    options = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
+    options: Any = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
     with ConnectionPool(url, min_size=pooled, max_size=pooled, kwargs=options, open=True) as pool:
         pool.wait()
-        yield _ready(wrap(PostgresSaver(pool)), setup)
+        lent: Any = pool
+        yield _ready(wrap(PostgresSaver(lent)), setup)
 
 
 @asynccontextmanager
@@ -73,7 +89,8 @@ async def async_saver(url: str, wrap: Wrap, *, pooled: int = 0) -> AsyncIterator
         url, min_size=pooled, max_size=pooled, kwargs=options, open=False
     ) as pool:
         await pool.wait()
-        gated = wrap(AsyncPostgresSaver(pool))
+        lent: Any = pool
+        gated = wrap(AsyncPostgresSaver(lent))
         await gated.setup()
         yield gated
 

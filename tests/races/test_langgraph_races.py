@@ -82,10 +82,8 @@ def test_without_a_gate_it_is_as_bad_as_they_say(
     """The twin that must fail: these races can see what they look for."""
     run = tmp_path.name
     with cell("processes", sqlite_url, lambda made: made, folder=tmp_path, team=racers) as racing:
-        racers.open(sqlite_url, gated=False, pace=0.02)
+        racers.open(sqlite_url, wrap="stock", pace=0.02)
         racing.park(run)
         verdicts = racing.race(run, 0.0)
     assert racing.journal.counts(run)["charge"] > 1
     assert sum(verdict.served for verdict in verdicts) > 1
-
-

@@ -12,7 +12,7 @@ import signal
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,13 +20,15 @@ from typing import Any
 
 from langgraph.types import Command
 
-from remit_gates import Gate, Policy, RemitError, ResumeRefused, _liveness
-from remit_gates.langgraph import gate
+from remit_gates import Gate, RemitError, ResumeRefused, _liveness
 from tests.races.graph import PATIENCE, Journal, build, config, wait_for
-from tests.races.savers import saver
+from tests.races.savers import saver, wrapper
 
 
 _HERE = _liveness._host
+
+GRACE = 2.0
+"""Seconds that all of them may take to end."""
 
 START = 90.0
 """Seconds that the workers may take to import the framework, on a machine that is busy."""
@@ -87,8 +89,7 @@ class Doing:
         self,
         url: str,
         *,
-        gated: bool = True,
-        store: Any = None,
+        wrap: str = "gate",
         pace: float = 0.0,
         host: str | None = None,
         **policy: Any,
@@ -98,10 +99,7 @@ class Doing:
         self._stack.close()
         _liveness._host = _HERE if host is None else cache(lambda: f"{host}#elsewhere")
 
-        def wrap(made: Any) -> Any:
-            return gate(made, store=store, policy=Policy(**policy)) if gated else made
-
-        made = self._stack.enter_context(saver(url, wrap, setup=False))
+        made = self._stack.enter_context(saver(url, wrapper(wrap, **policy), setup=False))
         self._graph = build(made, self._journal, pace=pace)
 
     def park(self, run: str) -> Verdict:
@@ -130,7 +128,7 @@ class Doing:
         try:
             with passages.passage(run, "p"):
                 self._journal.note(run, "block")
-        except Exception as error:  # noqa: BLE001  whatever it is, the test decides
+        except Exception as error:  # whatever it is, the test decides
             return verdict_of(error)
         return Verdict("served")
 
@@ -142,7 +140,7 @@ class Doing:
         options = {key: rest.pop(key) for key in list(rest) if key.startswith("remit_")}
         try:
             values = self._graph.invoke(what, config(run, **options), **rest)
-        except BaseException as error:  # noqa: BLE001  whatever it is, the test decides
+        except BaseException as error:  # whatever it is, the test decides
             return verdict_of(error)
         values.pop("__interrupt__", None)
         return Verdict("served", values=values)
@@ -155,7 +153,7 @@ def _serve(pipe: Any, folder: Path, barrier: Any) -> None:
         name, args, kwargs = order
         try:
             pipe.send((True, getattr(doing, name)(*args, **kwargs)))
-        except BaseException:  # noqa: BLE001  whatever it is, the test decides
+        except BaseException:  # whatever it is, the test decides
             pipe.send((False, traceback.format_exc()))
     doing._stack.close()
 
@@ -223,17 +221,17 @@ class Worker:
         """Let it move again."""
         os.kill(self.pid, signal.SIGCONT)
 
-    def end(self) -> None:
-        """Let it end by itself, or end it."""
+    def dismiss(self) -> None:
+        """Have it end by itself."""
         if self._process.is_alive():
             self.go()
-            try:
+            with suppress(OSError):
                 self._pipe.send(None)
-            except OSError:
-                pass
-            self._process.join(5.0)
-        self._process.kill()
-        self._process.join()
+
+    def end(self, grace: float) -> None:
+        """End it, unless it does so itself within `grace` seconds."""
+        self._process.join(grace)
+        self.kill()
         self._pipe.close()
 
 
@@ -286,7 +284,10 @@ class Team:
     def end(self) -> None:
         """End them all."""
         for worker in self.workers:
-            worker.end()
+            worker.dismiss()
+        end = time.monotonic() + GRACE
+        for worker in self.workers:
+            worker.end(max(0.0, end - time.monotonic()))
         self.journal.close()
 
     def _made(self) -> Worker:

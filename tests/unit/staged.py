@@ -6,10 +6,11 @@ become due on the way.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -19,7 +20,12 @@ from remit_gates._model import Record, RunKey, Snapshot
 from remit_gates._observe import Event, observed
 from remit_gates.errors import StoreUnavailable
 from remit_gates.stores import Store
+from remit_gates.stores._threaded import ThreadedStore
 from remit_gates.stores.memory import MemoryStore
+
+
+PATIENCE: Final = 30.0
+"""Seconds that anything waits for anything else at most."""
 
 
 class Clock:
@@ -104,6 +110,38 @@ class Watched:
             yield
         finally:
             self.failing = before
+
+
+class Slow(ThreadedStore):
+    """A store for async callers whose swaps wait while they are told to.
+
+    Attributes:
+        asked: Set once a swap has come.
+        through: Set while swaps need not wait.
+    """
+
+    def __init__(self, store: Store, *, inline: bool = False) -> None:
+        super().__init__(store, inline=inline)
+        self.asked = asyncio.Event()
+        self.through = asyncio.Event()
+        self.through.set()
+
+    async def swap(
+        self,
+        run: RunKey,
+        expected: int | None,
+        record: Record,
+        lease: float | None,
+        durable: bool = True,
+    ) -> int | None:
+        self.asked.set()
+        await asyncio.wait_for(self.through.wait(), PATIENCE)
+        return await super().swap(run, expected, record, lease, durable)
+
+    def stop(self) -> None:
+        """Have the next swap wait."""
+        self.asked.clear()
+        self.through.clear()
 
 
 class Stage:

@@ -64,12 +64,15 @@ CONSUMPTIONS = st.builds(
     until=st.none() | SECONDS,
     outcome=st.none() | OUTCOMES,
     applied=st.booleans(),
+    taken=COUNT,
     reopened=st.sampled_from([None, "again", "anew"]),
 )
 RECORDS = st.builds(
     Record,
     token=COUNT,
     served=COUNT,
+    left=TEXT,
+    spent=st.lists(TEXT, max_size=3).map(tuple),
     claim=st.none() | CLAIMS,
     consumptions=st.lists(CONSUMPTIONS, max_size=3).map(tuple),
 )
@@ -118,6 +121,25 @@ def test_the_written_form_of_this_format_does_not_change(ledger: Ledger) -> None
         '"holder":["host-b",1,"7","b"],"pause":"p2","phase":"running","since":1002.0,'
         '"token":1002000}],"format":1,"served":1001000,"token":1002000}'
     )
+
+
+def test_what_a_failed_claim_left_and_which_ids_are_spent_is_written_down(
+    ledger: Ledger,
+) -> None:
+    ledger.start(id="m1")
+    ledger.ends("finished")
+    ledger.answer("p1", taken=2)
+    ledger.ends("failed", applied=False)
+    data = json.loads(encode(ledger.record))
+    assert (data["left"], data["spent"]) == ("p1~0", ["m1"])
+    assert data["consumptions"][0]["taken"] == 2
+    assert decode(encode(ledger.record)) == ledger.record
+
+
+@pytest.mark.parametrize("text", ["", "not json", "{}", "[]", "17", "null", '"format"'])
+def test_what_is_no_record_is_refused_and_not_guessed_at(text: str) -> None:
+    with pytest.raises(SchemaMismatch, match=r"not in the written form.*Nothing was changed"):
+        decode(text)
 
 
 def test_a_record_of_a_newer_release_is_refused() -> None:

@@ -113,6 +113,28 @@ def test_the_record_knows_better_than_the_adapter(ledger: Ledger) -> None:
     assert why(ledger.answer("p1", reason=Reason.NOT_PARKED)) is Reason.CONSUMED
 
 
+def test_an_answer_that_would_be_served_once_more_is_void_where_nothing_waits_for_it(
+    ledger: Ledger,
+) -> None:
+    ledger.policy = Policy(on_failure="retry", on_abandoned="serve")
+    ledger.answer("p1")
+    ledger.ends("failed")
+    void = refusal(ledger.answer("p2", "p1", reason=Reason.NOT_PARKED))
+    assert void == Refused(Reason.FAILED, None, ledger.entry("p1"), same=False)
+    dead = claim(ledger.answer("p1"))
+    ledger.dies()
+    void = refusal(ledger.answer("p1", reason=Reason.NOT_PARKED))
+    assert void == Refused(Reason.CONSUMED, dead, ledger.entry("p1"), same=True)
+
+
+@pytest.mark.parametrize("reason", [Reason.STALE_TICKET, Reason.SUPERSEDED])
+def test_a_ticket_and_a_moved_run_say_more_than_the_record(ledger: Ledger, reason: Reason) -> None:
+    ledger.policy = Policy(on_failure="retry")
+    ledger.answer("p1")
+    ledger.ends("failed")
+    assert refusal(ledger.answer("p1", reason=reason)) == Refused(reason)
+
+
 def test_an_adapter_that_holds_it_void_comes_before_an_abandoned_claim(ledger: Ledger) -> None:
     dead = claim(ledger.answer("p1"))
     ledger.dies()
@@ -150,26 +172,7 @@ def test_a_lease_that_is_just_over_is_over(ledger: Ledger) -> None:
     assert why(ledger.answer("p2")) is Reason.ABANDONED
 
 
-# Pauses whose work the run would do again.
-
-
-def test_a_pause_that_would_be_disturbed_closes_the_delivery(ledger: Ledger) -> None:
-    ledger.answer("p1")
-    ledger.ends("failed")
-    verdict = refusal(ledger.answer("p2", disturbs=("p1",)))
-    assert verdict.reason is Reason.FAILED
-    assert verdict.consumption == ledger.entry("p1")
-
-
-def test_a_pause_that_would_be_disturbed_is_adopted_with_its_answer(ledger: Ledger) -> None:
-    ledger.policy = Policy(on_failure="retry")
-    ledger.answer("p1", digest="no", id="m1")
-    ledger.ends("failed")
-    got = claim(ledger.answer("p2", disturbs=("p1", "unknown"), id="m2"))
-    assert (got.pauses, got.attempt, got.key) == (("p2", "p1"), 2, "p1~0 p2~0")
-    entry = ledger.entry("p1")
-    assert (entry.digest, entry.delivery, entry.token) == ("no", "m1", got.token)
-    assert (entry.phase, entry.attempt) == (Phase.RUNNING, 2)
+# What is recorded of an attempt.
 
 
 def test_what_an_earlier_attempt_left_in_a_list_of_answers_is_not_part_of_it(
@@ -186,7 +189,7 @@ def test_what_an_earlier_attempt_left_in_a_list_of_answers_is_not_part_of_it(
     assert ledger.entry("p1").taken == 3
 
 
-# Tokens and keys.
+# Tokens.
 
 
 def test_tokens_follow_the_stores_clock(ledger: Ledger) -> None:
@@ -204,14 +207,6 @@ def test_tokens_grow_though_the_record_was_deleted(ledger: Ledger) -> None:
     first = claim(ledger.answer("p1"))
     ledger.record, ledger.lease_left = Record(), None
     assert claim(ledger.answer("p1")).token > first.token
-
-
-def test_the_key_names_the_pauses_in_no_particular_order(ledger: Ledger) -> None:
-    assert claim(ledger.answer("p2", "p1")).key == "p1~0 p2~0"
-
-
-def test_the_key_of_a_claim_without_pauses_is_where_the_run_stood(ledger: Ledger) -> None:
-    assert claim(ledger.go_on(position="c7")).key == "@c7"
 
 
 def test_withdrawing_leaves_no_trace_but_the_token(ledger: Ledger) -> None:

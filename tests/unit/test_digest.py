@@ -9,7 +9,7 @@ import enum
 import pathlib
 import types
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -64,6 +64,24 @@ class OtherModel(Model):
 
 class Opaque:
     pass
+
+
+class Parts(enum.Flag):
+    A = 1
+    B = 2
+    C = 4
+
+
+class Broken:
+    """A model that cannot be written."""
+
+    def model_dump(self) -> dict[str, Any]:
+        raise RuntimeError("broken")
+
+
+@dataclass
+class Unset:
+    amount: int = field(init=False)
 
 
 def of(answer: Any) -> str | None:
@@ -127,6 +145,9 @@ DIFFERENT: list[Any] = [
     Size.RED,
     Level.RED,
     Count.ONE,
+    Parts.A,
+    Parts.A | Parts.B,
+    Parts.A | Parts.C,
     datetime.date(2026, 1, 2),
     datetime.datetime(2026, 1, 2),  # noqa: DTZ001
     datetime.datetime(2026, 1, 2, tzinfo=UTC),
@@ -176,7 +197,18 @@ def recursive() -> Any:
 
 @pytest.mark.parametrize(
     "answer",
-    [Opaque(), [Opaque()], {"a": {"b": Opaque()}}, {Opaque(): 1}, Refund, Model, len, recursive()],
+    [
+        Opaque(),
+        [Opaque()],
+        {"a": {"b": Opaque()}},
+        {Opaque(): 1},
+        Refund,
+        Model,
+        len,
+        recursive(),
+        Unset(),
+        Broken(),
+    ],
     ids=[
         "object",
         "in a list",
@@ -186,6 +218,8 @@ def recursive() -> Any:
         "class",
         "function",
         "itself",
+        "a field that is not set",
+        "its own error",
     ],
 )
 def test_an_answer_without_a_canonical_form_has_no_digest(answer: Any) -> None:
@@ -194,6 +228,7 @@ def test_an_answer_without_a_canonical_form_has_no_digest(answer: Any) -> None:
 
 def test_a_digest_belongs_to_its_run_and_pause() -> None:
     places = [("r", "p"), ("r", "q"), ("s", "p"), ("rp", ""), ("", "rp"), ("1:r", "p")]
+    places += [("\ud800", "p"), ("r", "\ud800")]  # no text, yet a possible name
     assert len({digest("yes", run, pause) for run, pause in places}) == len(places)
 
 

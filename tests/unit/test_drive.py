@@ -11,8 +11,10 @@ import pytest
 from remit_gates._drive import adrive, drive
 from remit_gates._model import Record
 from remit_gates._ops import Dead, Flow, Load, Now, Op, Read, Renew, Sleep, Swap
+from remit_gates._passage import enter
+from remit_gates._policy import Policy
 from remit_gates.errors import StoreUnavailable
-from tests.unit.worlds import RUN, World, holder
+from tests.unit.worlds import RUN, World, holder, landed
 
 
 T = TypeVar("T")
@@ -152,18 +154,31 @@ def test_a_flow_is_closed_in_the_end(loop: Drive, world: World) -> None:
 
 
 class Gated:
-    """An async port whose operations say that they began, and wait to be let on."""
+    """An async port whose operations say that they began, and wait to be let on.
 
-    def __init__(self, world: World, *, failing: bool = False) -> None:
+    Attributes:
+        failing: Whether they then fail.
+        only: The one operation that does so; empty for every one.
+        skip: How many times that operation just takes place first.
+    """
+
+    def __init__(
+        self, world: World, *, failing: bool = False, only: str = "", skip: int = 0
+    ) -> None:
         self.world = world
         self.failing = failing
+        self.only = only
+        self.skip = skip
         self.began = asyncio.Event()
         self.go = asyncio.Event()
 
     def __getattr__(self, name: str) -> Any:
         async def call(*args: Any) -> Any:
-            self.began.set()
-            await self.go.wait()
+            if self.only in ("", name):
+                self.skip -= 1
+                if self.skip < 0:
+                    self.began.set()
+                    await self.go.wait()
             if self.failing:
                 raise StoreUnavailable("down")
             return getattr(self.world, name)(*args)
@@ -197,6 +212,47 @@ def test_a_cancellation_waits_for_a_swap_that_is_on_its_way(world: World, failin
     asyncio.run(scenario())
     assert [type(error) for error in seen] == [asyncio.CancelledError]
     assert (RUN in world.rows) is not failing
+
+
+def test_a_second_cancellation_cuts_short_neither_the_swap_nor_what_takes_it_back(
+    world: World,
+) -> None:
+    async def scenario() -> None:
+        port: Any = Gated(world, only="swap")
+        flow = enter(RUN, holder("a"), Policy(), world.answers("a"))
+        task = asyncio.ensure_future(adrive(flow, port))
+        await port.began.wait()
+        # Some frameworks cancel a task until it ends.
+        while not task.done():
+            task.cancel()
+            await asyncio.sleep(0)
+            port.go.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(scenario())
+    assert world.calls == ["read", "load", "claim", "read", "swap"]
+    assert world.record == Record(token=world.record.token)
+
+
+def test_a_cancellation_in_mid_read_takes_back_a_claim_that_may_have_landed(
+    world: World,
+) -> None:
+    world.script("claim", landed)
+
+    async def scenario() -> None:
+        port: Any = Gated(world, only="read", skip=1)
+        flow = enter(RUN, holder("a"), Policy(), world.answers("a"))
+        task = asyncio.ensure_future(adrive(flow, port))
+        await port.began.wait()
+        task.cancel()
+        port.go.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(scenario())
+    assert world.record.claim is None
+    assert world.record.token > 0
 
 
 def test_a_cancellation_does_not_wait_for_anything_else(world: World) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+import pickle
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -31,6 +34,10 @@ ALL: list[type[Any]] = [
     if member.__module__ == errors.__name__
 ]
 REFUSALS = [kind for kind in ALL if issubclass(kind, ResumeRefused)]
+
+
+def pickled(error: Any) -> Any:
+    return pickle.loads(pickle.dumps(error))
 
 
 @pytest.mark.parametrize("kind", ALL)
@@ -75,6 +82,34 @@ def test_a_refusal_carries_all_that_it_was_made_of(
     assert (error.reason, error.run, error.pauses) == (Reason.IN_PROGRESS, RUN, ("p1",))
     assert (error.claim, error.consumption, error.retry_after) == (claim, entry, 2.5)
     assert error.http_status == (410 if kind is StaleTicket else 409)
+
+
+@pytest.mark.parametrize("again", [pickled, copy.copy, copy.deepcopy])
+@pytest.mark.parametrize("kind", REFUSALS)
+def test_a_refusal_is_whole_in_another_process(
+    kind: type[ResumeRefused], again: Callable[[Any], Any], ledger: Ledger
+) -> None:
+    ledger.answer("p1")
+    error = kind(
+        "what happened",
+        reason=Reason.IN_PROGRESS,
+        run=RUN,
+        pauses=("p1",),
+        claim=ledger.record.claim,
+        consumption=ledger.entry("p1"),
+        retry_after=2.5,
+        same_answer=True,
+    )
+    back = again(error)
+    assert type(back) is kind
+    assert back is not error
+    assert (str(back), back.args, vars(back)) == (str(error), error.args, vars(error))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in ALL if kind not in REFUSALS])
+def test_any_other_error_is_whole_in_another_process(kind: type[Exception]) -> None:
+    back = pickled(kind("what happened"))
+    assert (type(back), str(back), back.args) == (kind, "what happened", ("what happened",))
 
 
 def test_a_refusal_of_which_little_is_known_says_so() -> None:

@@ -35,8 +35,7 @@ from remit_gates import (
     observed,
     release,
 )
-from remit_gates.stores import AsyncStore
-from tests.unit.staged import Stage, Watched, staged
+from tests.unit.staged import Slow, Stage, Watched, staged
 
 
 class Face:
@@ -404,31 +403,12 @@ async def test_a_cancelled_block_is_failed(stage: Stage) -> None:
     assert refused.failed
 
 
-class Slow(AsyncStore):
-    """A store for async callers whose swaps wait until they are let through."""
-
-    def __init__(self, store: Any) -> None:
-        self._store = store
-        self.asked = asyncio.Event()
-        self.through = asyncio.Event()
-
-    async def read(self, run: Any) -> Any:
-        return self._store.read(run)
-
-    async def swap(self, *args: Any) -> Any:
-        self.asked.set()
-        await self.through.wait()
-        return self._store.swap(*args)
-
-    def renewer(self) -> Any:
-        return self._store
-
-
 @pytest.mark.asyncio
 async def test_a_delivery_cancelled_while_its_claim_is_on_its_way_leaves_none(
     stage: Stage,
 ) -> None:
-    slow = Slow(stage.store)
+    slow = Slow(stage.store, inline=True)
+    slow.stop()
     gate = AsyncGate(slow)
 
     async def deliver() -> None:
@@ -447,18 +427,18 @@ async def test_a_delivery_cancelled_while_its_claim_is_on_its_way_leaves_none(
 
 @pytest.mark.asyncio
 async def test_a_delivery_cancelled_while_its_end_is_on_its_way_is_settled(stage: Stage) -> None:
-    slow = Slow(stage.store)
+    slow = Slow(stage.store, inline=True)
     gate = AsyncGate(slow)
-    slow.through.set()
 
     async def deliver() -> None:
         async with gate.passage("r", "p"):
-            slow.asked.clear()
-            slow.through.clear()
+            slow.stop()
+            stopped.set()
 
+    stopped = asyncio.Event()
     task = asyncio.create_task(deliver())
-    while not slow.asked.is_set() or slow.through.is_set():
-        await asyncio.sleep(0)
+    await stopped.wait()
+    await slow.asked.wait()
     task.cancel()
     slow.through.set()
     with pytest.raises(asyncio.CancelledError):

@@ -9,10 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from remit_gates._heartbeat import HEARTBEAT, Heartbeat
-from tests.unit.staged import Clock
-
-
-PATIENCE = 30.0
+from tests.unit.staged import PATIENCE, Clock
 
 
 class Jobs:
@@ -172,7 +169,7 @@ class Sleeper:
         return self._condition.__enter__()
 
     def __exit__(self, *error: object) -> None:
-        self._condition.__exit__()
+        self._condition.__exit__(None, None, None)
 
     def notify_all(self) -> None:
         self._condition.notify_all()
@@ -204,9 +201,9 @@ def test_the_thread_is_woken_for_a_short_lease(monkeypatch: pytest.MonkeyPatch) 
 def test_the_thread_is_woken_for_its_first_job_after_it_had_none() -> None:
     heartbeat = Heartbeat()
     first, second = threading.Event(), threading.Event()
-    heartbeat.add(lambda: first.set(), 0.0)
+    heartbeat.add(first.set, 0.0)
     assert first.wait(PATIENCE)
-    heartbeat.add(lambda: second.set(), 0.0)
+    heartbeat.add(second.set, 0.0)
     assert second.wait(PATIENCE)
     heartbeat.reset()
 
@@ -238,7 +235,7 @@ def test_a_forked_child_has_no_job_of_its_parents_and_a_heartbeat_of_its_own() -
         if pid == 0:
             inherited = len(HEARTBEAT)
             beaten = threading.Event()
-            HEARTBEAT.add(lambda: beaten.set(), 0.0)
+            HEARTBEAT.add(beaten.set, 0.0)
             os._exit(0 if inherited == 0 and beaten.wait(PATIENCE) else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
         assert len(HEARTBEAT) == 1

@@ -7,20 +7,17 @@ from typing import Any
 
 import pytest
 
+from remit_gates._decide import release
 from remit_gates._drive import drive
 from remit_gates._model import Delivery, Intent, Outcome, Phase, Reason, Record
 from remit_gates._passage import TRIES, Passage, leave, renew
 from remit_gates._policy import Policy
 from remit_gates.errors import StoreUnavailable
-from tests.unit.worlds import RUN, World, holder, landed, lost
+from tests.unit.worlds import RUN, World, down, holder, landed, lost
 
 
 SERVE = Policy(on_abandoned="serve")
 DONE = Outcome("finished", position="c1")
-
-
-def down(call: Callable[[], Any]) -> Any:
-    raise StoreUnavailable("down")
 
 
 def left(world: World, passage: Passage, outcome: Outcome | None = DONE) -> bool:
@@ -72,12 +69,10 @@ def test_withdrawing_a_take_over_leaves_the_dead_claim_as_dead_as_it_was(
     assert world.refuses("c").verdict.reason is Reason.ABANDONED
 
 
-def test_leaving_after_the_heartbeat_moved_the_version_reads_again(world: World) -> None:
+def test_leaving_after_a_late_renewal_reads_the_version_first(world: World) -> None:
     passage = world.enters("a")
     world.clock += 31.0
-    stale = passage.version
     assert drive(renew(passage), world)
-    passage.version = stale
     world.calls.clear()
     assert left(world, passage)
     assert world.calls == ["swap", "read", "swap"]
@@ -129,6 +124,65 @@ def test_a_settle_that_landed_counts_though_the_next_delivery_came_at_once(
 
     world.script("swap", overtaken)
     assert left(world, passage, Outcome("parked", waiting=("p2",)))
+
+
+def test_a_settle_that_landed_without_a_pause_counts_though_the_next_delivery_came_at_once(
+    world: World,
+) -> None:
+    passage = world.enters("a", world.continues("a"))
+
+    def overtaken(call: Callable[[], Any]) -> Any:
+        call()
+        world.enters("b")
+        return landed(lambda: None)
+
+    world.script("swap", overtaken)
+    assert left(world, passage, Outcome("parked"))
+
+
+@pytest.mark.parametrize("state", ["finished", "parked", "failed"])
+def test_a_settle_whose_flow_was_cut_off_is_found_by_the_next(world: World, state: Any) -> None:
+    passage = world.enters("a")
+
+    def interrupt(call: Callable[[], Any]) -> Any:
+        call()
+        raise KeyboardInterrupt
+
+    world.script("swap", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        left(world, passage, Outcome(state))
+    before = world.record
+    assert left(world, passage, Outcome(state))
+    assert world.record == before
+
+
+def test_a_withdrawal_whose_flow_was_cut_off_is_found_by_the_next(world: World) -> None:
+    passage = world.enters("a")
+    assert left(world, passage, None)
+    before = world.record
+    assert left(world, passage, None)
+    assert world.record == before
+
+
+def released(world: World) -> Callable[[Callable[[], Any]], Any]:
+    """A script: the call is lost, and an operator releases the run in its place."""
+
+    def step(call: Callable[[], Any]) -> Any:
+        world.clock += 31.0
+        after = release(world.record, -1.0, world.clock)
+        assert isinstance(after, Record)
+        assert world.swap(RUN, world.rows[RUN].version, after, None, True)
+        return lost(call)
+
+    return step
+
+
+@pytest.mark.parametrize("outcome", [DONE, Outcome("failed"), None])
+def test_a_release_is_not_taken_for_ones_own_settle(world: World, outcome: Outcome | None) -> None:
+    passage = world.enters("a")
+    world.script("swap", released(world))
+    assert not left(world, passage, outcome)
+    assert world.record.consumptions[0].reopened == "again"
 
 
 def test_a_settle_that_never_landed_does_not_count_when_another_took_over(

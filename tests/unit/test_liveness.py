@@ -160,7 +160,7 @@ def test_a_forked_child_is_a_process_of_its_own() -> None:
         os._exit(0)
     os.close(writes)
     with os.fdopen(reads) as pipe:
-        alive, started = pipe.read().split()
+        said, started = pipe.read().split()
     os.waitpid(pid, 0)
-    assert alive == "True"
+    assert said == "True"
     assert int(started) >= int(mint().started)

@@ -20,7 +20,7 @@ from remit_gates._model import (
     RunKey,
     Snapshot,
 )
-from tests.unit.worlds import Ledger, holder
+from tests.unit.worlds import Ledger, claim, holder
 
 
 def consumption(pause: str, generation: int = 0, token: int = 1) -> Consumption:
@@ -144,3 +144,45 @@ def test_what_is_unfinished_is_the_active_claims_while_there_is_one(ledger: Ledg
     assert [entry.pause for entry in ledger.record.unfinished] == ["p2"]
     ledger.ends("finished")
     assert ledger.record.unfinished == ()
+
+
+def test_the_last_claim_is_the_active_one_or_else_the_last_that_was_served(
+    ledger: Ledger,
+) -> None:
+    assert ledger.record.last == 0
+    first = claim(ledger.answer("p1")).token
+    assert (ledger.record.last, ledger.record.served) == (first, 0)
+    ledger.ends("failed")
+    assert ledger.record.last == first
+    second = claim(ledger.start()).token
+    assert (ledger.record.last, ledger.record.served) == (second, first)
+
+
+def test_what_is_settled_or_reopened_is_not_unfinished(ledger: Ledger) -> None:
+    ledger.answer("p1", "p2", "p3")
+    ledger.ends("failed")
+    ledger.releases(pause="p1")
+    assert [entry.pause for entry in ledger.record.unfinished] == ["p2", "p3"]
+    ledger.go_on()
+    assert [entry.pause for entry in ledger.record.unfinished] == ["p2", "p3"]
+    ledger.ends("finished")
+    assert ledger.record.unfinished == ()
+
+
+def test_ids_are_spent_once_and_the_oldest_is_forgotten_first() -> None:
+    record = Record().with_spent("m1", None, "m2").with_spent("m1")
+    assert record.spent == ("m1", "m2")
+    assert record.with_spent("m2", None) is record
+    many = record.with_spent(*(f"n{number}" for number in range(KEEP - 1)))
+    assert len(many.spent) == KEEP
+    assert many.spent[:2] == ("m2", "n0")
+
+
+def test_what_one_claim_works_on_is_kept_however_much_it_is() -> None:
+    record = Record(consumptions=(consumption("old", token=1),))
+    for number in range(KEEP + 6):
+        record = record.with_consumption(consumption(f"p{number}", token=2))
+    assert len(record.consumptions) == KEEP + 6
+    assert record.consumption("old") is None
+    assert record.consumption("p0") is not None
+    assert len(record.with_consumption(consumption("next", token=3)).consumptions) == KEEP

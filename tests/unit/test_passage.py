@@ -1,4 +1,4 @@
-"""Entering, waiting, leaving, renewing: flows on a fake store and a fake clock."""
+"""Entering a run: nothing is written by a loser, and no acknowledgement is missed."""
 
 from __future__ import annotations
 
@@ -9,23 +9,10 @@ import pytest
 
 from remit_gates._drive import drive
 from remit_gates._model import Outcome, Reason, Record
-from remit_gates._passage import TRIES, Judge, enter, leave
+from remit_gates._passage import TRIES, leave
 from remit_gates._policy import Policy
 from remit_gates.errors import OutcomeUnknown, StoreUnavailable, UsageError
-from tests.unit.worlds import RUN, World, holder, landed, lost
-
-
-def serves(
-    world: World, by: str, state: Any, *waiting: str, judge: Judge | None = None
-) -> Callable[[], None]:
-    """Somebody is served from the beginning to the end, when called."""
-
-    def act() -> None:
-        passage = world.enters(by, judge)
-        world.waiting = list(waiting)
-        drive(leave(passage, Outcome(state, waiting=waiting), applied=True), world)
-
-    return act
+from tests.unit.worlds import RUN, World, down, holder, landed, lost
 
 
 # Entering.
@@ -66,7 +53,8 @@ def test_a_loser_is_refused_before_it_loads_and_writes_nothing(world: World) -> 
 
 
 def test_a_late_loser_is_refused_after_the_load_and_writes_nothing(world: World) -> None:
-    serves(world, "a", "finished")()
+    drive(leave(world.enters("a"), Outcome("finished"), applied=True), world)
+    world.waiting = []
     world.calls.clear()
     denied = world.refuses("b", world.answers("b", "p1"))
     assert world.calls == ["read", "load"]
@@ -121,95 +109,6 @@ def test_any_answer_will_do_by_default(world: World) -> None:
     assert not world.enters("a").delivery.bound
 
 
-# Losing the swap.
-
-
-def racing(world: World, *rivals: Callable[[], object]) -> None:
-    """Let rivals act just before the claim of whoever comes next."""
-
-    def step(call: Callable[[], Any]) -> Any:
-        for rival in rivals:
-            rival()
-        return call()
-
-    world.script("claim", step)
-
-
-def test_a_racer_that_lost_the_swap_finds_the_winner(world: World) -> None:
-    racing(world, lambda: world.enters("b"))
-    denied = world.refuses("a")
-    assert denied.verdict.reason is Reason.IN_PROGRESS
-    assert denied.verdict.claim is not None
-    assert denied.verdict.claim.holder == holder("b")
-
-
-def test_a_bare_answer_that_lost_the_swap_does_not_answer_the_next_question(
-    world: World,
-) -> None:
-    racing(world, serves(world, "b", "parked", "p2"))
-    denied = world.refuses("a")
-    assert denied.verdict.reason is Reason.CONSUMED
-    assert denied.verdict.consumption == world.record.consumption("p1")
-    assert not denied.waited
-
-
-def test_a_bare_answer_that_lost_to_a_run_that_failed_is_told_so(world: World) -> None:
-    racing(world, serves(world, "b", "failed"))
-    assert world.refuses("a").verdict.reason is Reason.FAILED
-
-
-def test_a_bound_answer_that_lost_the_swap_is_judged_again(world: World) -> None:
-    world.waiting = ["p1", "p2"]
-    racing(world, serves(world, "b", "parked", "p2"))
-    assert world.enters("a", world.answers("a", "p2")).claim.pauses == ("p2",)
-
-
-def test_a_continue_that_lost_the_swap_came_for_what_is_gone(world: World) -> None:
-    racing(world, serves(world, "b", "parked", "p2"))
-    assert world.refuses("a", world.continues("a")).verdict.reason is Reason.SUPERSEDED
-
-
-def test_a_bare_answer_that_lost_to_a_continue_came_for_what_is_gone(world: World) -> None:
-    racing(world, serves(world, "b", "parked", "p1", judge=world.continues("b")))
-    denied = world.refuses("a")
-    assert (denied.verdict.reason, denied.verdict.consumption) == (Reason.SUPERSEDED, None)
-
-
-def test_a_bare_answer_that_lost_to_a_withdrawn_claim_is_served(world: World) -> None:
-    racing(world, lambda: drive(leave(world.enters("b"), None), world))
-    assert world.enters("a").claim.holder == holder("a")
-
-
-def test_a_bare_answer_that_lost_to_one_that_died_is_told_so(world: World) -> None:
-    def rival() -> None:
-        world.enters("b")
-        world.buried.add(holder("b"))
-
-    racing(world, rival)
-    denied = world.refuses("a", policy=Policy(on_abandoned="serve"))
-    assert denied.verdict.reason is Reason.CONSUMED
-
-
-def test_a_bare_answer_that_lost_to_a_withdrawn_take_over_is_judged_again(
-    world: World,
-) -> None:
-    world.enters("a")
-    world.buried.add(holder("a"))
-    serve = Policy(on_abandoned="serve")
-    racing(world, lambda: drive(leave(world.enters("b", policy=serve), None), world))
-    passage = world.enters("c", policy=serve)
-    assert passage.replaced is not None
-    assert passage.replaced.holder == holder("a")
-
-
-def test_a_delivery_that_always_loses_gives_up(world: World) -> None:
-    world.script("claim", *[lambda call: None] * TRIES)
-    verdict = world.refuses("a").verdict
-    assert (verdict.reason, verdict.claim) == (Reason.IN_PROGRESS, None)
-    assert world.calls.count("claim") == TRIES
-    assert world.rows == {}
-
-
 # An acknowledgement that is lost.
 
 
@@ -245,69 +144,104 @@ def test_a_store_that_never_says_whether_claims_land_is_given_up(world: World) -
     assert not caught.value.definite
 
 
-def test_a_store_that_cannot_be_reached_is_reported_as_it_is(world: World) -> None:
-    def down(call: Callable[[], Any]) -> Any:
-        raise StoreUnavailable("down")
-
+def test_a_claim_that_the_store_certainly_did_not_take_is_reported_so(world: World) -> None:
     world.script("claim", down)
     with pytest.raises(StoreUnavailable):
         world.comes("a")
 
 
-@pytest.mark.parametrize("reached", [landed, lost])
-def test_a_delivery_that_is_interrupted_takes_its_claim_back(
-    world: World, reached: Callable[[Callable[[], Any]], Any]
+@pytest.mark.parametrize("pause", [0.0, 0.2], ids=["one token", "two tokens"])
+def test_of_two_claims_that_were_sent_the_one_that_landed_counts(
+    world: World, pause: float
 ) -> None:
-    def interrupt(call: Callable[[], Any]) -> Any:
-        with pytest.raises(OutcomeUnknown):
-            reached(call)
-        raise KeyboardInterrupt
+    sent: list[Callable[[], Any]] = []
 
-    world.script("claim", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        world.comes("a")
-    assert world.record.claim is None
-    assert [row.expires for row in world.rows.values()] == [None] * len(world.rows)
-    assert world.calls[:3] == ["read", "load", "claim"]
-    assert "claim" not in world.calls[3:]
-    assert world.enters("b").claim.attempt == 1
+    def under_way(call: Callable[[], Any]) -> Any:
+        sent.append(call)
+        raise OutcomeUnknown("no answer")
+
+    def arrives(call: Callable[[], Any]) -> Any:
+        sent[0]()
+        return call()
+
+    world.script("claim", under_way, arrives)
+    world.script("read", lambda call: call(), world.slowly(pause))
+    passage = world.enters("a")
+    assert passage.record == world.record
+    assert passage.claim == world.record.claim
+    assert (passage.entered, passage.deadline) == (50.0, 80.0)
+    assert passage.version == world.rows[RUN].version
+    assert drive(leave(passage, Outcome("finished")), world)
 
 
-def test_an_interrupted_take_over_leaves_the_dead_claim_as_dead_as_it_was(
+def test_a_store_that_fails_after_a_claim_was_sent_leaves_it_open_whether_it_landed(
     world: World,
 ) -> None:
-    world.enters("a")
-    world.buried.add(holder("a"))
-
-    def interrupt(call: Callable[[], Any]) -> Any:
-        call()
-        raise KeyboardInterrupt
-
-    world.script("claim", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        world.comes("b", policy=Policy(on_abandoned="serve"))
-    assert world.rows[RUN].expires == world.clock
-    world.buried.clear()
-    assert world.refuses("c").verdict.reason is Reason.ABANDONED
-
-
-def test_a_store_that_fails_meanwhile_does_not_hide_the_interruption(world: World) -> None:
-    def interrupt(call: Callable[[], Any]) -> Any:
-        raise KeyboardInterrupt
-
-    def down(call: Callable[[], Any]) -> Any:
-        raise StoreUnavailable("down")
-
-    world.script("claim", interrupt)
+    world.script("claim", landed)
     world.script("read", lambda call: call(), down)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(OutcomeUnknown, match=r"order-17.*\(down\).*Nothing ran") as caught:
+        world.comes("a")
+    assert not caught.value.definite
+    assert isinstance(caught.value.__cause__, StoreUnavailable)
+
+
+def test_a_store_that_fails_before_a_claim_was_sent_is_reported_as_it_is(world: World) -> None:
+    world.script("read", down)
+    with pytest.raises(StoreUnavailable):
         world.comes("a")
 
 
-def test_a_delivery_that_is_dropped_in_mid_claim_just_ends(world: World) -> None:
-    flow = enter(RUN, holder("a"), Policy(), world.answers("a"))
-    op = next(flow)
-    while type(op).__name__ != "Swap":
-        op = flow.send(op.on(world))
-    flow.close()
-    assert world.rows == {}
+@pytest.mark.parametrize("pause", [0.0, 0.2], ids=["one token", "two tokens"])
+def test_a_second_claim_that_certainly_failed_does_not_settle_the_first(
+    world: World, pause: float
+) -> None:
+    world.script("claim", lost, down)
+    world.script("read", lambda call: call(), world.slowly(pause))
+    with pytest.raises(OutcomeUnknown):
+        world.comes("a")
+
+
+def test_a_claim_that_certainly_lost_is_not_open_any_more(world: World) -> None:
+    world.script("claim", lambda call: None)
+    world.script("read", lambda call: call(), down)
+    with pytest.raises(StoreUnavailable):
+        world.comes("a")
+
+
+def test_a_claim_that_was_sent_at_an_older_version_is_not_open_any_more(world: World) -> None:
+    def rival(call: Callable[[], Any]) -> Any:
+        drive(leave(world.enters("b"), Outcome("parked", waiting=("p1",))), world)
+        world.script("claim", down)
+        return lost(call)
+
+    world.script("claim", rival)
+    with pytest.raises(StoreUnavailable):
+        world.comes("a", world.answers("a", "p1"))
+
+
+def test_a_claim_that_landed_is_found_though_a_take_over_of_it_was_withdrawn(
+    world: World,
+) -> None:
+    serve = Policy(on_abandoned="serve")
+
+    def taken_over(call: Callable[[], Any]) -> Any:
+        call()
+        world.clock += 31.0
+        drive(leave(world.enters("b", policy=serve), None), world)
+        raise OutcomeUnknown("no answer")
+
+    world.script("claim", taken_over)
+    passage = world.enters("a")
+    assert passage.claim.holder == holder("a")
+    assert passage.record == world.record
+    assert passage.record.token > passage.claim.token
+    assert drive(leave(passage, Outcome("finished")), world)
+
+
+def test_a_bare_answer_that_takes_over_at_another_pause_may_ask_twice(world: World) -> None:
+    world.enters("a")
+    world.buried.add(holder("a"))
+    world.waiting = ["p2"]
+    world.script("claim", lost)
+    passage = world.enters("b", policy=Policy(on_abandoned="serve"))
+    assert passage.claim.pauses == ("p2",)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from remit_gates._policy import Policy
+from remit_gates._policy import LONGEST, Policy
 from remit_gates.errors import UsageError
 
 
@@ -47,6 +47,15 @@ def test_a_lease_is_a_positive_number_of_seconds(value: float) -> None:
 def test_a_lease_is_nothing_else(value: Any) -> None:
     with pytest.raises(UsageError, match=r"Policy\(lease=.*greater than 0"):
         Policy(lease=value)
+
+
+@pytest.mark.parametrize("name", ["lease", "wait_timeout"])
+def test_no_number_of_seconds_is_too_large_for_a_store(name: str) -> None:
+    longest: Any = {name: LONGEST}
+    assert getattr(Policy(**longest), name) == 1e9
+    for value in (1_000_000_001, 10**400):
+        with pytest.raises(UsageError, match=rf"{name}=.*at most 1e\+09"):
+            Policy(**{name: value})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("value", [0, 0.0, 0.5, 60])

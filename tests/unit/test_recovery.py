@@ -1,11 +1,11 @@
-"""How a run goes on after its claim ended: settling, adopting, releasing, re-opening."""
+"""How a run goes on after its claim ended: settling, re-opening, going on."""
 
 from __future__ import annotations
 
 import pytest
 
-from remit_gates._decide import Granted, Refused
-from remit_gates._model import Outcome, Phase, Reason, Record
+from remit_gates._decide import Granted
+from remit_gates._model import Phase, Reason
 from remit_gates._policy import Policy
 from tests.unit.worlds import Ledger, claim, why
 
@@ -100,6 +100,38 @@ def test_the_question_that_a_recovery_asks_again_is_the_old_one(ledger: Ledger) 
     third = claim(ledger.answer("p1", by="b"))
     assert (third.key, third.attempt) == (first.key, 3)
     assert len(ledger.record.consumptions) == 1
+
+
+def test_the_question_that_a_recovery_asks_after_the_answer_was_taken_in_is_the_next(
+    ledger: Ledger,
+) -> None:
+    ledger.answer("p1", id="m1")
+    ledger.ends("failed", applied=True)
+    ledger.go_on()
+    ledger.ends("parked", "p1", applied=True)
+    assert ledger.entry("p1").reopened == "anew"
+    assert why(ledger.answer("p1", id="m1")) is Reason.CONSUMED
+    assert claim(ledger.answer("p1", id="m2")).key == "p1~1"
+
+
+@pytest.mark.parametrize(("applied", "asked"), [(True, "anew"), (False, "again")])
+def test_a_recovery_asks_the_next_question_once_it_took_the_answer_in(
+    ledger: Ledger, applied: bool, asked: str
+) -> None:
+    ledger.answer("p1")
+    ledger.dies()
+    ledger.go_on()
+    ledger.ends("parked", "p1", applied=applied)
+    assert ledger.entry("p1").reopened == asked
+
+
+@pytest.mark.parametrize("state", ["failed", "finished"])
+def test_only_a_run_that_parks_reopens_anything(ledger: Ledger, state: str) -> None:
+    ledger.answer("p1")
+    ledger.ends("parked", "p2")
+    ledger.answer("p2")
+    ledger.ends(state, "p1", "p2")
+    assert (ledger.entry("p1").reopened, ledger.entry("p2").reopened) == (None, None)
 
 
 def test_a_run_that_parks_reopens_what_waits_though_another_claim_closed_it(
@@ -212,76 +244,6 @@ def test_new_input_replaces_a_dead_holder(ledger: Ledger) -> None:
     verdict = ledger.start(by="b")
     assert isinstance(verdict, Granted)
     assert verdict.replaced == dead
-
-
-# Releasing.
-
-
-def test_releasing_reopens_what_failed(ledger: Ledger) -> None:
-    first = claim(ledger.answer("p1"))
-    ledger.ends("failed")
-    ledger.releases(actor="ops", detail="wrong amount")
-    entry = ledger.entry("p1")
-    assert (entry.phase, entry.reopened, entry.until) == (Phase.FAILED, "again", ledger.now)
-    assert entry.outcome == Outcome("released", detail="wrong amount", actor="ops")
-    second = claim(ledger.answer("p1", by="b"))
-    assert (second.attempt, second.key) == (2, first.key)
-
-
-def test_releasing_frees_the_claim_of_a_dead_holder(ledger: Ledger) -> None:
-    token = claim(ledger.answer("p1")).token
-    ledger.dies()
-    ledger.releases()
-    assert (ledger.record.claim, ledger.record.token) == (None, token)
-    assert claim(ledger.answer("p1", by="b")).token > token
-
-
-def test_releasing_does_not_touch_a_live_claim(ledger: Ledger) -> None:
-    got = claim(ledger.answer("p1"))
-    ledger.lease_left = 0.5
-    assert ledger.releases() == Refused(Reason.IN_PROGRESS, got, retry_after=0.5)
-
-
-@pytest.mark.parametrize("lease_left", [None, 0.0, -1.0])
-def test_releasing_needs_a_claim_that_is_over(ledger: Ledger, lease_left: float | None) -> None:
-    ledger.answer("p1")
-    ledger.lease_left = lease_left
-    assert isinstance(ledger.releases(), Record)
-
-
-def test_releasing_does_not_ask_how_long_no_claim_lives(ledger: Ledger) -> None:
-    ledger.answer("p1")
-    ledger.ends("failed")
-    ledger.lease_left = 3.0
-    assert isinstance(ledger.releases(), Record)
-
-
-def test_releasing_one_pause_keeps_the_others_closed(ledger: Ledger) -> None:
-    ledger.answer("p1", "p2")
-    ledger.ends("failed")
-    ledger.releases(pause="p1")
-    assert ledger.entry("p1").reopened == "again"
-    assert ledger.entry("p2").reopened is None
-    assert why(ledger.answer("p2")) is Reason.FAILED
-
-
-def test_releasing_does_not_reopen_what_was_finished(ledger: Ledger) -> None:
-    ledger.answer("p1")
-    ledger.ends("finished")
-    before = ledger.record
-    assert ledger.releases() == before
-
-
-def test_releasing_twice_changes_nothing_more(ledger: Ledger) -> None:
-    ledger.answer("p1")
-    ledger.ends("failed")
-    once = ledger.releases(actor="ops")
-    ledger.now += 1
-    assert ledger.releases(actor="someone else") == once
-
-
-def test_releasing_a_run_that_nobody_knows_changes_nothing(ledger: Ledger) -> None:
-    assert ledger.releases() == Record()
 
 
 # What is left behind when somebody else takes over.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from remit_gates._decide import Granted, Refused
-from remit_gates._model import Phase, Reason
+from remit_gates._decide import Granted, Refused, withdraw
+from remit_gates._model import KEEP, Intent, Phase, Reason
 from remit_gates._policy import Policy
 from tests.unit.worlds import Ledger, claim, refusal, why
 
@@ -86,7 +86,7 @@ def test_a_used_message_answers_the_same_question_asked_again(ledger: Ledger) ->
     ledger.answer("p1", id="m1")
     ledger.dies()
     ledger.go_on()
-    ledger.ends("parked", "p1")
+    ledger.ends("parked", "p1", applied=False)
     assert claim(ledger.answer("p1", id="m1")).attempt == 3
 
 
@@ -94,6 +94,148 @@ def test_an_unused_message_is_an_ordinary_one(ledger: Ledger) -> None:
     ledger.answer("p1", id="m1")
     ledger.ends("parked", "p2")
     assert claim(ledger.answer("p2", id="m2")).delivery == "m2"
+
+
+def test_a_message_is_known_though_another_answered_its_pause_since(ledger: Ledger) -> None:
+    ledger.policy = Policy(on_failure="retry")
+    ledger.answer("p1", id="m1")
+    ledger.ends("failed")
+    ledger.answer("p1", id="m2")
+    ledger.ends("parked", "p2")
+    assert ledger.record.spent == ("m1",)
+    assert refusal(ledger.answer("p2", id="m1")) == Refused(Reason.CONSUMED)
+
+
+def test_a_message_whose_answer_was_released_is_known_once_another_answered(
+    ledger: Ledger,
+) -> None:
+    ledger.answer("p1", id="m1")
+    ledger.ends("failed")
+    ledger.releases()
+    ledger.answer("p1", id="m2")
+    ledger.ends("parked", "p2")
+    assert why(ledger.answer("p2", id="m1")) is Reason.CONSUMED
+
+
+def test_a_message_that_comes_again_does_not_spend_its_own_id(ledger: Ledger) -> None:
+    ledger.answer("p1", id="m1")
+    ledger.ends("failed")
+    ledger.answer("p1", id="m1")
+    ledger.ends("failed")
+    assert ledger.record.spent == ()
+    assert claim(ledger.answer("p1", id="m1")).attempt == 3
+
+
+def test_a_withdrawn_attempt_does_not_spend_the_id_of_the_one_before(ledger: Ledger) -> None:
+    ledger.policy = Policy(on_failure="retry")
+    ledger.answer("p1", id="m1")
+    ledger.ends("failed")
+    token = claim(ledger.answer("p1", id="m2")).token
+    after = withdraw(ledger.record, token, ledger.before)
+    assert after is not None
+    ledger.record, ledger.lease_left = after, None
+    assert claim(ledger.answer("p1", id="m1")).attempt == 2
+
+
+@pytest.mark.parametrize("pauses", [("p1",), ("p2",), ("p1", "p2", "p3"), ("p1", "p3"), ()])
+def test_a_message_answers_exactly_what_it_answered_before(
+    ledger: Ledger, pauses: tuple[str, ...]
+) -> None:
+    ledger.answer("p1", "p2", id="m1")
+    ledger.ends("failed")
+    verdict = refusal(ledger.answer(*pauses, id="m1"))
+    assert (verdict.reason, verdict.consumption) == (Reason.CONSUMED, ledger.entry("p2"))
+    assert claim(ledger.answer("p2", "p1", id="m1")).attempt == 2
+
+
+def test_a_message_is_refused_when_one_of_its_questions_is_the_next(ledger: Ledger) -> None:
+    ledger.answer("p1", "p2", id="m1")
+    ledger.ends("parked", "p1")
+    ledger.start()
+    ledger.ends("parked", "p1", "p2")
+    assert (ledger.entry("p1").reopened, ledger.entry("p2").reopened) == ("anew", "again")
+    verdict = refusal(ledger.answer("p1", "p2", id="m1"))
+    assert verdict == Refused(Reason.CONSUMED, None, ledger.entry("p2"))
+
+
+# Messages without an answer.
+
+
+@pytest.mark.parametrize("intent", [Intent.CONTINUE, Intent.START, Intent.FORK])
+def test_a_message_without_an_answer_does_its_work_once(ledger: Ledger, intent: Intent) -> None:
+    claim(ledger.deliver(intent, id="m1"))
+    ledger.ends("parked")
+    assert ledger.record.spent == ("m1",)
+    assert refusal(ledger.deliver(intent, id="m1")) == Refused(Reason.CONSUMED)
+    assert claim(ledger.deliver(intent, id="m2")).delivery == "m2"
+
+
+@pytest.mark.parametrize("intent", [Intent.CONTINUE, Intent.START, Intent.FORK])
+def test_a_message_without_an_answer_is_served_again_after_a_failure(
+    ledger: Ledger, intent: Intent
+) -> None:
+    claim(ledger.deliver(intent, id="m1"))
+    ledger.ends("failed")
+    assert ledger.record.spent == ()
+    assert claim(ledger.deliver(intent, id="m1")).delivery == "m1"
+
+
+def test_a_message_without_an_answer_is_served_again_after_its_holder_died(
+    ledger: Ledger,
+) -> None:
+    claim(ledger.go_on(id="m1"))
+    ledger.dies()
+    assert claim(ledger.go_on(id="m1")).delivery == "m1"
+
+
+def test_a_message_that_did_its_work_never_becomes_an_answer(ledger: Ledger) -> None:
+    ledger.go_on(id="m1")
+    ledger.ends("parked", "p1")
+    assert why(ledger.answer("p1", id="m1")) is Reason.CONSUMED
+
+
+def test_only_the_last_messages_without_an_answer_are_known(ledger: Ledger) -> None:
+    for number in range(KEEP + 1):
+        ledger.go_on(id=f"m{number}")
+        ledger.ends("parked")
+    assert ledger.record.spent == tuple(f"m{number}" for number in range(1, KEEP + 1))
+    assert why(ledger.go_on(id="m1")) is Reason.CONSUMED
+    assert isinstance(ledger.go_on(id="m0"), Granted)
+
+
+def test_the_message_of_an_answer_that_failed_may_go_on_with_it(ledger: Ledger) -> None:
+    first = claim(ledger.answer("p1", id="m1"))
+    ledger.ends("failed")
+    assert claim(ledger.go_on(id="m1")).key == first.key
+    ledger.ends("parked")
+    assert ledger.record.spent == ()
+    assert refusal(ledger.go_on(id="m1")) == Refused(Reason.CONSUMED, None, ledger.entry("p1"))
+
+
+def test_the_message_of_an_answer_that_failed_before_the_last_may_not(ledger: Ledger) -> None:
+    ledger.answer("p1", id="m1")
+    ledger.ends("failed")
+    ledger.start()
+    ledger.ends("parked")
+    assert why(ledger.go_on(id="m1")) is Reason.CONSUMED
+
+
+def test_the_message_of_an_answer_never_becomes_new_input(ledger: Ledger) -> None:
+    ledger.answer("p1", id="m1")
+    ledger.ends("failed")
+    assert why(ledger.start(id="m1")) is Reason.CONSUMED
+
+
+def test_the_message_that_went_on_with_an_answer_is_spent_beside_the_answers_own(
+    ledger: Ledger,
+) -> None:
+    ledger.answer("p1", id="m1")
+    ledger.ends("failed")
+    ledger.go_on(id="m2")
+    ledger.ends("parked")
+    assert ledger.record.spent == ("m2",)
+    assert why(ledger.go_on(id="m2")) is Reason.CONSUMED
+    assert why(ledger.answer("p2", id="m1")) is Reason.CONSUMED
 
 
 # Policies.

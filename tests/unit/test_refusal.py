@@ -195,12 +195,34 @@ def test_abandoned_long_ago_says_which_pause_it_was(ledger: Ledger) -> None:
     ledger.start()
     ledger.ends("parked", "p2")
     error = refusal(denied(ledger, ledger.answer("p1"), "p1"), VERBS)
-    assert says(error, "abandoned", "p1", "by Ann", "GO ON")
+    assert says(
+        error, "was abandoned by its holder: pause p1 was answered by Ann at", "UTC.", "GO ON"
+    )
 
 
 def test_a_stale_ticket_is_told_from_an_answer_that_nothing_waits_for() -> None:
     assert says(refusal(of_reason(Reason.STALE_TICKET), VERBS), "that this ticket names", "ASK")
     assert says(refusal(of_reason(Reason.NOT_PARKED), VERBS), "nothing is known", "ASK")
+
+
+@pytest.mark.parametrize("reason", [Reason.STALE_TICKET, Reason.NOT_PARKED, Reason.SUPERSEDED])
+def test_what_the_record_does_not_know_is_named_as_the_delivery_named_it(reason: Reason) -> None:
+    answers = (Answer("p1"), Answer("p2"))
+    delivery = Delivery(Intent.ANSWER, holder("b"), answers)
+    assert says(refusal(Denied(RUN, Refused(reason), delivery), VERBS), "(pause p1, p2)")
+    empty = Delivery(Intent.CONTINUE, holder("b"))
+    assert "(pause" not in str(refusal(Denied(RUN, Refused(reason), empty), VERBS))
+    assert "(pause" not in str(refusal(Denied(RUN, Refused(reason)), VERBS))
+
+
+def test_a_message_that_came_without_an_answer_is_told_that_it_did_its_work(
+    ledger: Ledger,
+) -> None:
+    ledger.go_on(id="m1")
+    ledger.ends("parked", "p1")
+    error = refusal(denied(ledger, ledger.go_on(id="m1")), VERBS)
+    assert isinstance(error, AlreadyConsumed)
+    assert says(error, "was not waiting for this delivery any more", "without an answer", "ASK")
 
 
 def test_superseded_says_how_to_branch_off() -> None:

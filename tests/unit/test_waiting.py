@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from remit_gates._drive import drive
-from remit_gates._model import Outcome, Phase, Reason
+from remit_gates._model import Delivery, Intent, Outcome, Phase, Reason
 from remit_gates._passage import FIRST_POLL, LAST_POLL, Passage, leave
 from remit_gates._policy import Policy
 from tests.unit.worlds import World, holder
@@ -110,6 +110,14 @@ def test_a_continue_that_waited_for_another_to_end_came_for_what_is_gone(
     world.later = [(52.0, ends(world, world.enters("a"), "parked", "p2"))]
     denied = world.refuses("b", world.continues("b"), WAIT)
     assert denied.verdict.reason is Reason.SUPERSEDED
+
+
+@pytest.mark.parametrize("intent", [Intent.START, Intent.FORK])
+def test_new_input_that_waited_for_another_to_end_is_served(world: World, intent: Intent) -> None:
+    first = world.enters("a", lambda waiting, record: Delivery(intent, holder("a")))
+    world.later = [(52.0, ends(world, first, "finished"))]
+    second = world.enters("b", lambda waiting, record: Delivery(intent, holder("b")), WAIT)
+    assert second.claim.token > first.claim.token
 
 
 @pytest.mark.parametrize("serve", [True, False])

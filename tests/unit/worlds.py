@@ -29,7 +29,7 @@ from remit_gates._model import (
 )
 from remit_gates._passage import Denied, Judge, Passage, enter
 from remit_gates._policy import Policy
-from remit_gates.errors import OutcomeUnknown
+from remit_gates.errors import OutcomeUnknown, StoreUnavailable
 
 
 Script = Callable[[Callable[[], Any]], Any]
@@ -68,6 +68,11 @@ def landed(call: Callable[[], Any]) -> Any:
     """A script: the request reached the store, and its answer never came back."""
     call()
     raise OutcomeUnknown("no answer")
+
+
+def down(call: Callable[[], Any]) -> Any:
+    """A script: the store cannot be reached, and nothing was sent."""
+    raise StoreUnavailable("down")
 
 
 @dataclass
@@ -171,6 +176,15 @@ class World:
         self.calls.append(name)
         steps = self.scripts.get(name)
         return steps.pop(0)(call) if steps else call()
+
+    def slowly(self, seconds: float) -> Script:
+        """A script: the call, some time later."""
+
+        def step(call: Callable[[], Any]) -> Any:
+            self.clock += seconds
+            return call()
+
+        return step
 
     def read(self, run: RunKey) -> Any:
         return self._perform("read", lambda: self._read(run))

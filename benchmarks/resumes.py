@@ -1,0 +1,170 @@
+"""What one resume costs with a gate and without, measured in turns in one process, so that
+whatever else the machine does falls on both alike."""
+
+from __future__ import annotations
+
+import sqlite3
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from typing import Any, TypedDict
+
+from langgraph.graph import START, StateGraph
+from langgraph.types import Command, interrupt
+
+from tests.races.savers import path_of, saver, wrapper
+
+
+Times = dict[str, list[float]]
+"""Seconds, by what was measured."""
+
+ROW = "x" * 700
+"""About as long as the record of a run with one consumption."""
+
+
+class State(TypedDict, total=False):
+    answer: str
+
+
+def measure(url: str, wrap: str, count: int) -> dict[str, float]:
+    """Median milliseconds of each call at `url`, gated by `wrap` and stock, and what the
+    store's part of it is."""
+    times: Times = defaultdict(list)
+    with saver(url, lambda made: made) as stock, _store_of(stock, wrap, times) as store:
+        gated = wrapper(wrap, store=store)(stock)
+        gated.setup()
+        graphs = {"stock": _graph(stock), wrap: _graph(gated)}
+        for number in range(count + 10):
+            if number == 10:
+                times.clear()  # what came before was warming up
+            order = sorted(graphs, reverse=bool(number % 2))
+            for name in order:
+                _one_run(graphs[name], name, f"{name}-{number}", times)
+        if wrap == "gate":
+            _claims(store, times, count)
+        with _committer(url) as commit:
+            for number in range(count):
+                with _timed(times, "commit"):
+                    commit(number % 20)
+    return {name: statistics.median(values) * 1000 for name, values in times.items()}
+
+
+def _one_run(graph: Any, name: str, run: str, times: Times) -> None:
+    config = {"configurable": {"thread_id": run}}
+    with _timed(times, f"{name}: new input"):
+        graph.invoke({}, config)
+    with _parts(times, name), _timed(times, f"{name}: resume"):
+        graph.invoke(Command(resume="yes"), config)
+    # Not before: a gate that takes a look for a claim would pay for its claim here.
+    with _timed(times, f"{name}: get_state"):
+        graph.get_state(config)
+    # A duplicate: whether it is refused is its gate's business.
+    with _timed(times, f"{name}: late duplicate"), suppress(Exception):
+        graph.invoke(Command(resume="yes"), config)
+
+
+def _claims(store: Any, times: Times, count: int) -> None:
+    """The gate without a framework, and a call that finds the run held."""
+    from remit_gates import Gate, ResumeRefused
+
+    passages = Gate(store)
+    for number in range(count):
+        with _timed(times, "claim and settle"), passages.passage(f"run-{number}", "p", "yes"):
+            pass
+    with passages.passage("held", "p"):
+        for _ in range(count):
+            refused = passages.passage("held", "p")
+            with _timed(times, "refused: in progress"), suppress(ResumeRefused), refused:
+                pass
+
+
+@contextmanager
+def _store_of(stock: Any, wrap: str, times: Times) -> Iterator[Any]:
+    """The gate's own store beside `stock`, with a stopwatch on each operation."""
+    if wrap != "gate":
+        yield None
+        return
+    from remit_gates.stores import as_store
+
+    with closing(as_store(stock.conn)) as store:
+        for name in ("read", "swap", "renew"):
+            setattr(store, name, _watched(getattr(store, name), name, times))
+        store.setup()
+        yield store
+
+
+def _watched(call: Callable[..., Any], name: str, times: Times) -> Callable[..., Any]:
+    def watched(*args: Any) -> Any:
+        kind = name
+        if name == "swap":
+            kind = "swap to claim" if args[-1] else "swap to settle"
+        with _timed(times, f"store: {kind}"):
+            return call(*args)
+
+    return watched
+
+
+@contextmanager
+def _parts(times: Times, name: str) -> Iterator[None]:
+    """Counts what the store was asked for during a resume."""
+    before = sum(len(values) for key, values in times.items() if key.startswith("store: "))
+    yield
+    after = sum(len(values) for key, values in times.items() if key.startswith("store: "))
+    times[f"{name}: statements / 1000"].append((after - before) / 1000)
+
+
+@contextmanager
+def _timed(times: Times, name: str) -> Iterator[None]:
+    start = time.perf_counter()
+    try:
+        yield
+    finally:
+        times[name].append(time.perf_counter() - start)
+
+
+def _graph(checkpointer: Any) -> Any:
+    def ask(state: State) -> State:
+        return {"answer": interrupt("pay?")}
+
+    def act(state: State) -> State:
+        return {}
+
+    builder = StateGraph(State)
+    builder.add_node("ask", ask)
+    builder.add_node("act", act)
+    builder.add_edge(START, "ask")
+    builder.add_edge("ask", "act")
+    return builder.compile(checkpointer=checkpointer)
+
+
+@contextmanager
+def _committer(url: str) -> Iterator[Callable[[int], None]]:
+    """One durable commit of one row such as ours, by the same driver."""
+    table = "CREATE TABLE bench (id TEXT PRIMARY KEY, version BIGINT, at REAL, row TEXT)"
+    upsert = (
+        "INSERT INTO bench VALUES ({0}, 1, 0, {0}) ON CONFLICT (id)"
+        " DO UPDATE SET version = bench.version + 1, row = excluded.row"
+    )
+    if not url.startswith("postgresql://"):
+        with closing(sqlite3.connect(path_of(url), isolation_level=None)) as connection:
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute(table)
+
+            def commit(number: int) -> None:
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute(upsert.format("?"), (str(number), ROW))
+                connection.execute("COMMIT")
+
+            yield commit
+        return
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True, prepare_threshold=None) as session:
+        session.execute(table.encode())
+
+        def insert(number: int) -> None:
+            session.execute(upsert.format("%s").encode(), (str(number), ROW))
+
+        yield insert

@@ -1,0 +1,102 @@
+"""A Postgres server that crashes in the middle of a run, with the gate's store in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.types import Command
+
+from remit_gates import (
+    AlreadyConsumed,
+    InProgress,
+    OutcomeUnknown,
+    Policy,
+    ResumeRefused,
+    StoreUnavailable,
+    open_store,
+)
+from remit_gates.langgraph import gate
+from tests.races.graph import PATIENCE, Journal, build, config, wait_for
+from tests.races.savers import saver
+from tests.servers import Postgres, postgres_server
+
+
+YES: Any = Command(resume="yes")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Postgres]:
+    """A server for this module alone, since others would notice."""
+    with postgres_server() as made:
+        yield made
+
+
+@pytest.fixture
+def graph(server: Postgres, tmp_path: Path, sqlite_url: str) -> Iterator[Any]:
+    """A graph whose checkpoints are in SQLite, and its gate's records in Postgres."""
+    url = server.create()
+    open_store(url).setup()
+    with ExitStack() as stack:
+        made = stack.enter_context(
+            saver(sqlite_url, lambda it: gate(it, store=url, policy=Policy(lease=5.0)))
+        )
+        journal = Journal(tmp_path)
+        stack.callback(journal.close)
+        graph = build(made, journal)
+        graph.journal = journal
+        graph.invoke({"run": "r"}, config("r"))
+        yield graph
+        made._remit.store.close()
+    server.drop(url)
+
+
+def test_a_crash_while_it_runs_goes_unnoticed(graph: Any, server: Postgres) -> None:
+    graph.journal.hold("r", "charge")
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(graph.invoke, YES, config("r"))
+        graph.journal.await_step("r", "charge")
+        server.restart()
+        with pytest.raises(InProgress):
+            graph.invoke(YES, config("r"))
+        graph.journal.let_go("r", "charge")
+        assert running.result(PATIENCE)["answer"] == "yes"
+    with pytest.raises(AlreadyConsumed):
+        graph.invoke(YES, config("r"))
+    assert graph.journal.counts("r")["charge"] == 1
+
+
+def test_a_crash_after_a_run_lets_nobody_run_it_again(graph: Any, server: Postgres) -> None:
+    server.restart()
+    assert graph.invoke(YES, config("r"))["answer"] == "yes"
+    server.restart()
+    # The end of a run is not waited for to reach the disk. If the crash took it, the run is
+    # held until its lease is over, and then abandoned; it is never served again by itself.
+    with pytest.raises(ResumeRefused) as refused:
+        graph.invoke(YES, config("r"))
+    assert type(refused.value) in (AlreadyConsumed, InProgress)
+    assert graph.journal.counts("r")["charge"] == 1
+
+
+def test_a_delivery_during_a_crash_is_served_or_told(graph: Any, server: Postgres) -> None:
+    def delivered() -> str:
+        try:
+            graph.invoke(YES, config("r"))
+        except StoreUnavailable:
+            return ""
+        except (OutcomeUnknown, ResumeRefused) as error:
+            return type(error).__name__
+        return "served"
+
+    with ThreadPoolExecutor(1) as pool:
+        crash = pool.submit(server.restart)
+        first = wait_for(delivered, "a delivery to be answered in spite of a crash")
+        crash.result(PATIENCE)
+    # Unknown is only what was on its way when the server went, and then nothing ran.
+    assert first in ("served", "OutcomeUnknown")
+    assert wait_for(delivered, "the next to be answered") in ("AlreadyConsumed", "InProgress")
+    assert graph.journal.counts("r")["charge"] == (first == "served")
