@@ -6,9 +6,9 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import psycopg_pool
 import pytest
+from psycopg.rows import dict_row
 
 from remit_gates.stores._threaded import ThreadedStore
 from remit_gates.stores.memory import MemoryStore
@@ -50,7 +50,7 @@ def test_postgres_async(postgres_url: str, cutting: Proxy, second_url: str) -> N
 
 @pytest.mark.parametrize("autocommit", [True, False])
 def test_postgres_pool(postgres_url: str, autocommit: bool) -> None:
-    kwargs: dict[str, Any] = {"autocommit": autocommit, "row_factory": psycopg.rows.dict_row}
+    kwargs: dict[str, Any] = {"autocommit": autocommit, "row_factory": dict_row}
     with psycopg_pool.ConnectionPool(
         postgres_url, min_size=1, max_size=2, kwargs=kwargs, open=True
     ) as pool:

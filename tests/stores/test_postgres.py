@@ -11,6 +11,7 @@ from dataclasses import replace
 import psycopg
 import psycopg_pool
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from remit_gates.errors import OutcomeUnknown, SetupRequired, StoreUnavailable, UsageError
 from remit_gates.stores import as_async_store, as_store, open_store
@@ -366,7 +367,7 @@ def test_no_connection_outlives_its_store(postgres: Postgres, through: Proxy) ->
 
 
 def _as_url(through: Proxy) -> str:
-    params = psycopg.conninfo.conninfo_to_dict(through.url)
+    params = conninfo_to_dict(through.url)
     return f"postgresql://{params['user']}@/{params['dbname']}?host={params['host']}"
 
 

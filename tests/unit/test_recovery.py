@@ -134,6 +134,15 @@ def test_only_a_run_that_parks_reopens_anything(ledger: Ledger, state: str) -> N
     assert (ledger.entry("p1").reopened, ledger.entry("p2").reopened) == (None, None)
 
 
+def test_a_recovery_in_the_same_instant_is_not_taken_for_the_answer(ledger: Ledger) -> None:
+    ledger.answer("p1")
+    ledger.dies()
+    ledger.now -= 1
+    ledger.go_on()
+    ledger.ends("parked", "p1", applied=False)
+    assert ledger.entry("p1").reopened == "again"
+
+
 def test_a_run_that_parks_reopens_what_waits_though_another_claim_closed_it(
     ledger: Ledger,
 ) -> None:

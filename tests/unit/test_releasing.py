@@ -25,6 +25,7 @@ def test_releasing_frees_the_claim_of_a_dead_holder(ledger: Ledger) -> None:
     ledger.dies()
     ledger.releases()
     assert (ledger.record.claim, ledger.record.token) == (None, token)
+    assert ledger.entry("p1").phase is Phase.FAILED
     assert claim(ledger.answer("p1", by="b")).token > token
 
 
