@@ -29,21 +29,27 @@ def decode(text: str) -> Record:
     try:
         data = json.loads(text)
         written = data.pop("format")
+        record = None if written > FORMAT else _record(data)
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise SchemaMismatch(
             "A record is not in the written form of remit-gates. Nothing was changed. Look"
             " at what else writes to this table."
         ) from error
-    if written > FORMAT:
+    if record is None:
         raise SchemaMismatch(
             f"A record has format {written}, and this release knows {FORMAT} at most."
             " Nothing was read or changed. Upgrade remit-gates on this worker."
         )
+    return record
+
+
+def _record(data: dict[str, Any]) -> Record:
     claim = data.get("claim")
     return Record(
         token=data.get("token", 0),
         served=data.get("served", 0),
         left=data.get("left", ""),
+        owed=data.get("owed"),
         spent=tuple(data.get("spent", ())),
         claim=_claim(claim) if claim else None,
         consumptions=tuple(_consumption(entry) for entry in data.get("consumptions", ())),

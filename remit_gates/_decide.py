@@ -112,7 +112,7 @@ def _spent(record: Record, delivery: Delivery, used: tuple[Consumption, ...]) ->
     the next question, even one of the same name, and never goes on twice."""
     if not used:
         return delivery.id in record.spent
-    if delivery.intent is Intent.CONTINUE and used[-1] in record.unfinished:
+    if delivery.intent is Intent.CONTINUE and any(entry in record.unfinished for entry in used):
         return False
     asked = {entry.pause for entry in used}
     return asked != {answer.pause for answer in delivery.answers} or any(
@@ -172,6 +172,9 @@ def _grant(record: Record, delivery: Delivery, policy: Policy, now: float) -> Gr
     # What goes on with the last claim's work goes on under its key.
     left = record.left if record.claim is None else record.claim.key
     resumes = delivery.intent is Intent.CONTINUE or (again and delivery.intent is Intent.ANSWER)
+    owed = record.owed if record.claim is None else record.claim.delivery
+    if resumes and owed != delivery.id and (owed is None or record.by_delivery(owed) is None):
+        after = after.with_spent(owed)
     claim = Claim(
         holder=delivery.holder,
         token=token,
@@ -271,6 +274,7 @@ def settle(
         record,
         served=token,
         left=claim.key if failed else "",
+        owed=claim.delivery if failed else None,
         claim=None,
         consumptions=tuple(entries),
     )
@@ -307,6 +311,8 @@ def release(
     """
     if record.claim is not None and lease_left is not None and lease_left > 0:
         return Refused(Reason.IN_PROGRESS, record.claim, retry_after=lease_left)
+    if pause is not None and record.closed(pause) is None:
+        return record
     outcome = Outcome("released", detail=detail, actor=actor)
     entries = tuple(
         replace(entry, phase=Phase.FAILED, until=now, outcome=outcome, reopened="again")
@@ -315,5 +321,6 @@ def release(
         for entry in record.consumptions
     )
     if record.claim is not None:
-        record = replace(record, served=record.claim.token, left=record.claim.key, claim=None)
+        dead = record.claim
+        record = replace(record, served=dead.token, left=dead.key, owed=dead.delivery, claim=None)
     return replace(record, consumptions=entries)

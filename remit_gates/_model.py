@@ -173,6 +173,7 @@ class Record:
         token: The last token that was granted; 0 for none.
         served: The last token whose run was not withdrawn; 0 for none.
         left: The key of that token's claim, while its work is unfinished; else empty.
+        owed: The delivery id of that claim, when it had one.
         spent: The last `KEEP` delivery ids that did their work and stand in no consumption.
         claim: The active claim; its lease is kept by the store.
         consumptions: The last `KEEP` consumptions, oldest first, one for each pause
@@ -182,6 +183,7 @@ class Record:
     token: int = 0
     served: int = 0
     left: str = ""
+    owed: str | None = None
     spent: tuple[str, ...] = ()
     claim: Claim | None = None
     consumptions: tuple[Consumption, ...] = ()
@@ -240,7 +242,11 @@ class Record:
         )
         # Never what the same claim works on, however many pauses it answers at once.
         mine = sum(old.token == entry.token for old in kept) + 1
-        return replace(self, consumptions=(*kept, entry)[-max(KEEP, mine) :])
+        over = len(kept) + 1 - max(KEEP, mine)
+        if over <= 0:
+            return replace(self, consumptions=(*kept, entry))
+        forgotten = self.with_spent(*(old.delivery for old in kept[:over]))
+        return replace(forgotten, consumptions=(*kept[over:], entry))
 
 
 @dataclass(frozen=True, slots=True)

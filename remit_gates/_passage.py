@@ -361,7 +361,8 @@ def _left(record: Record, token: int, outcome: Outcome | None) -> bool:
         return entry is None and record.token == token
     if entry is not None and entry.outcome is not None:
         return entry.outcome.state != "released"
-    return record.served == token
+    # A release leaves the key of what it freed, as only a failure does.
+    return record.served == token and bool(record.left) == (outcome.state == "failed")
 
 
 def _passage(

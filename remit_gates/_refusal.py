@@ -129,7 +129,7 @@ def _held(claim: Claim | None) -> str:
 
 def _answered(entry: Consumption | None) -> str:
     if entry is None:
-        return "it went on without an answer"
+        return "its delivery id was used up before"
     by = f" by {entry.actor}" if entry.actor else ""
     state = f", and its run {entry.outcome.state}" if entry.outcome else ""
     detail = f" ({entry.outcome.detail})" if entry.outcome and entry.outcome.detail else ""

@@ -72,6 +72,7 @@ RECORDS = st.builds(
     token=COUNT,
     served=COUNT,
     left=TEXT,
+    owed=MAYBE,
     spent=st.lists(TEXT, max_size=3).map(tuple),
     claim=st.none() | CLAIMS,
     consumptions=st.lists(CONSUMPTIONS, max_size=3).map(tuple),
@@ -136,7 +137,24 @@ def test_what_a_failed_claim_left_and_which_ids_are_spent_is_written_down(
     assert decode(encode(ledger.record)) == ledger.record
 
 
-@pytest.mark.parametrize("text", ["", "not json", "{}", "[]", "17", "null", '"format"'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "not json",
+        "{}",
+        "[]",
+        "17",
+        "null",
+        '"format"',
+        '{"format":null}',
+        '{"format":"1"}',
+        '{"format":1,"claim":7}',
+        '{"format":1,"claim":{"token":1}}',
+        '{"format":1,"consumptions":[3]}',
+        '{"format":1,"spent":3}',
+    ],
+)
 def test_what_is_no_record_is_refused_and_not_guessed_at(text: str) -> None:
     with pytest.raises(SchemaMismatch, match=r"not in the written form.*Nothing was changed"):
         decode(text)

@@ -9,7 +9,7 @@ import pytest
 
 from remit_gates._decide import release
 from remit_gates._drive import drive
-from remit_gates._model import Delivery, Intent, Outcome, Phase, Reason, Record
+from remit_gates._model import Answer, Delivery, Intent, Outcome, Phase, Reason, Record
 from remit_gates._passage import TRIES, Passage, leave, renew
 from remit_gates._policy import Policy
 from remit_gates.errors import StoreUnavailable
@@ -164,12 +164,12 @@ def test_a_withdrawal_whose_flow_was_cut_off_is_found_by_the_next(world: World) 
     assert world.record == before
 
 
-def released(world: World) -> Callable[[Callable[[], Any]], Any]:
+def released(world: World, pause: str | None = None) -> Callable[[Callable[[], Any]], Any]:
     """A script: the call is lost, and an operator releases the run in its place."""
 
     def step(call: Callable[[], Any]) -> Any:
         world.clock += 31.0
-        after = release(world.record, -1.0, world.clock)
+        after = release(world.record, -1.0, world.clock, pause=pause)
         assert isinstance(after, Record)
         assert world.swap(RUN, world.rows[RUN].version, after, None, True)
         return lost(call)
@@ -183,6 +183,21 @@ def test_a_release_is_not_taken_for_ones_own_settle(world: World, outcome: Outco
     world.script("swap", released(world))
     assert not left(world, passage, outcome)
     assert world.record.consumptions[0].reopened == "again"
+
+
+def test_a_release_of_a_claim_without_pauses_is_not_taken_for_ones_own_settle(
+    world: World,
+) -> None:
+    passage = world.enters("a", world.continues("a"))
+    world.script("swap", released(world))
+    assert not left(world, passage)
+
+
+def test_a_release_of_another_pause_is_not_taken_for_ones_own_settle(world: World) -> None:
+    answers = (Answer("p1"), Answer("p2"))
+    passage = world.enters("a", lambda w, r: Delivery(Intent.ANSWER, holder("a"), answers))
+    world.script("swap", released(world, "p2"))
+    assert not left(world, passage)
 
 
 def test_a_settle_that_never_landed_does_not_count_when_another_took_over(

@@ -115,10 +115,10 @@ def test_of_a_process_that_cannot_be_read_nothing_is_known(
 def test_where_pids_cannot_be_compared_no_start_time_is_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def unreadable(path: str) -> str:
+    def unreadable(path: Path) -> Path:
         raise PermissionError(path)
 
-    monkeypatch.setattr(os, "readlink", unreadable)
+    monkeypatch.setattr(Path, "readlink", unreadable)
     _liveness._host.cache_clear()
     _liveness._own_start.cache_clear()
     holder = mint()

@@ -212,6 +212,16 @@ def test_the_message_of_an_answer_that_failed_may_go_on_with_it(ledger: Ledger) 
     assert refusal(ledger.go_on(id="m1")) == Refused(Reason.CONSUMED, None, ledger.entry("p1"))
 
 
+@pytest.mark.parametrize("released", ["p1", "p2"])
+def test_the_message_of_an_answer_may_go_on_with_what_was_not_released(
+    ledger: Ledger, released: str
+) -> None:
+    ledger.answer("p1", "p2", id="m1")
+    ledger.ends("failed")
+    ledger.releases(pause=released)
+    assert len(claim(ledger.go_on(id="m1")).pauses) == 1
+
+
 def test_the_message_of_an_answer_that_failed_before_the_last_may_not(ledger: Ledger) -> None:
     ledger.answer("p1", id="m1")
     ledger.ends("failed")
@@ -236,6 +246,32 @@ def test_the_message_that_went_on_with_an_answer_is_spent_beside_the_answers_own
     assert ledger.record.spent == ("m2",)
     assert why(ledger.go_on(id="m2")) is Reason.CONSUMED
     assert why(ledger.answer("p2", id="m1")) is Reason.CONSUMED
+
+
+@pytest.mark.parametrize("stops", ["failed", "dead", "released"])
+@pytest.mark.parametrize("intent", [Intent.CONTINUE, Intent.START])
+def test_a_message_whose_work_another_finished_did_its_work(
+    ledger: Ledger, intent: Intent, stops: str
+) -> None:
+    ledger.deliver(intent, id="m1")
+    if stops == "failed":
+        ledger.ends("failed")
+    else:
+        ledger.dies()
+    if stops == "released":
+        ledger.releases()
+    ledger.go_on(id="m2")
+    ledger.ends("finished")
+    assert ledger.record.spent == ("m1", "m2")
+    assert why(ledger.deliver(intent, id="m1")) is Reason.CONSUMED
+
+
+def test_a_message_whose_work_new_input_left_behind_is_served_again(ledger: Ledger) -> None:
+    ledger.start(id="m1")
+    ledger.ends("failed")
+    ledger.start(id="m2")
+    ledger.ends("finished")
+    assert isinstance(ledger.start(id="m1"), Granted)
 
 
 # Policies.
@@ -287,3 +323,13 @@ def test_retry_says_nothing_about_the_dead(ledger: Ledger) -> None:
 def test_the_lease_is_the_policys(ledger: Ledger) -> None:
     ledger.policy = Policy(lease=5.0)
     assert claim(ledger.answer("p1")).lease == 5.0
+
+
+def test_a_message_is_known_when_its_answer_is_forgotten(ledger: Ledger) -> None:
+    ledger.answer("p", id="m1")
+    ledger.ends("parked", "q0")
+    for number in range(KEEP):
+        ledger.answer(f"q{number}")
+        ledger.ends("parked", f"q{number + 1}")
+    assert ledger.record.consumption("p") is None
+    assert why(ledger.answer(f"q{KEEP}", id="m1")) is Reason.CONSUMED

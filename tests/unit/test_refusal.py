@@ -222,7 +222,7 @@ def test_a_message_that_came_without_an_answer_is_told_that_it_did_its_work(
     ledger.ends("parked", "p1")
     error = refusal(denied(ledger, ledger.go_on(id="m1")), VERBS)
     assert isinstance(error, AlreadyConsumed)
-    assert says(error, "was not waiting for this delivery any more", "without an answer", "ASK")
+    assert says(error, "was not waiting for this delivery any more", "id was used up", "ASK")
 
 
 def test_superseded_says_how_to_branch_off() -> None:

@@ -96,3 +96,10 @@ def test_releasing_a_claim_without_pauses_frees_the_run(ledger: Ledger) -> None:
     ledger.dies()
     ledger.releases()
     assert ledger.record == Record(token=got.token, served=got.token, left=got.key)
+
+
+def test_a_release_of_a_pause_that_is_not_closed_changes_nothing(ledger: Ledger) -> None:
+    ledger.answer("p1")
+    ledger.dies()
+    before = ledger.record
+    assert ledger.releases(pause="p2") == before
