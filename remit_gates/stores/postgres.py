@@ -7,7 +7,7 @@ is never waited for. Every operation is one flow of driver calls, performed by e
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from remit_gates._model import Record, RunKey, Snapshot
 from remit_gates.errors import MissingExtra
@@ -19,7 +19,7 @@ from remit_gates.stores.sql import TABLE
 
 try:
     from remit_gates.stores._pg_flows import Flows
-    from remit_gates.stores._pg_sources import ASYNC, SYNC
+    from remit_gates.stores._pg_sources import ASYNC, SYNC, Colour
 except ImportError as error:
     if error.name is None or not error.name.startswith("psycopg"):
         raise
@@ -28,7 +28,40 @@ except ImportError as error:
     ) from error
 
 
-class PostgresStore(Store):
+class _Connected:
+    """What the stores of both colours share: all but the waiting."""
+
+    _colour: ClassVar[Colour]
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        table: str = TABLE,
+        schema: str | None = None,
+        size: int = 4,
+        timeout: float = 10.0,
+    ) -> None:
+        self._flows = Flows(self._colour, source, table, schema, size, timeout)
+        self._renewer: PostgresStore | None = None
+        self._options: dict[str, Any] = {
+            "table": table,
+            "schema": schema,
+            "size": size,
+            "timeout": timeout,
+        }
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._flows.label}>"
+
+    def _apart(self) -> Store:
+        """A store over the same records, with connections of its own."""
+        if self._renewer is None:
+            self._renewer = PostgresStore(self._flows.address, **self._options)
+        return self._renewer
+
+
+class PostgresStore(_Connected, Store):
     """Records in a table of a Postgres database, for sync callers.
 
     The table is made by `setup()`.
@@ -46,26 +79,7 @@ class PostgresStore(Store):
         UsageError: `source` leads to no database.
     """
 
-    def __init__(
-        self,
-        source: Any,
-        *,
-        table: str = TABLE,
-        schema: str | None = None,
-        size: int = 4,
-        timeout: float = 10.0,
-    ) -> None:
-        self._flows = Flows(SYNC, source, table, schema, size, timeout)
-        self._renewer: PostgresStore | None = None
-        self._options: dict[str, Any] = {
-            "table": table,
-            "schema": schema,
-            "size": size,
-            "timeout": timeout,
-        }
-
-    def __repr__(self) -> str:
-        return f"<PostgresStore of {self._flows.label}>"
+    _colour = SYNC
 
     def read(self, run: RunKey) -> Snapshot:
         """See `Store.read`."""
@@ -114,14 +128,10 @@ class PostgresStore(Store):
 
     def renewer(self) -> Store:
         """See `Store.renewer`."""
-        if not self._flows.borrows:
-            return self
-        if self._renewer is None:
-            self._renewer = PostgresStore(self._flows.address, **self._options)
-        return self._renewer
+        return self._apart() if self._flows.borrows else self
 
 
-class AsyncPostgresStore(AsyncStore):
+class AsyncPostgresStore(_Connected, AsyncStore):
     """Records in a table of a Postgres database, for async callers, of any event loop.
 
     The table is made by `setup()`.
@@ -139,26 +149,7 @@ class AsyncPostgresStore(AsyncStore):
         UsageError: `source` leads to no database.
     """
 
-    def __init__(
-        self,
-        source: Any,
-        *,
-        table: str = TABLE,
-        schema: str | None = None,
-        size: int = 4,
-        timeout: float = 10.0,
-    ) -> None:
-        self._flows = Flows(ASYNC, source, table, schema, size, timeout)
-        self._renewer: PostgresStore | None = None
-        self._options: dict[str, Any] = {
-            "table": table,
-            "schema": schema,
-            "size": size,
-            "timeout": timeout,
-        }
-
-    def __repr__(self) -> str:
-        return f"<AsyncPostgresStore of {self._flows.label}>"
+    _colour = ASYNC
 
     async def read(self, run: RunKey) -> Snapshot:
         """See `Store.read`."""
@@ -210,6 +201,4 @@ class AsyncPostgresStore(AsyncStore):
 
     def renewer(self) -> Store:
         """See `Store.renewer`."""
-        if self._renewer is None:
-            self._renewer = PostgresStore(self._flows.address, **self._options)
-        return self._renewer
+        return self._apart()
