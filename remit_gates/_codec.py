@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import enum
 import json
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from typing import Any, Final
 
 from remit_gates._model import Claim, Consumption, Holder, Intent, Outcome, Phase, Record
@@ -15,9 +14,18 @@ FORMAT: Final = 1
 """Version of the written form. A larger one is refused, never guessed at."""
 
 
+_WRITER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+
+_DEFAULTS: Final = {
+    kind: tuple((spec.name, spec.default) for spec in fields(kind))
+    for kind in (Record, Claim, Consumption, Outcome)
+}
+"""What each kind of value is written as, and what is left out."""
+
+
 def encode(record: Record) -> str:
     """The canonical text of `record`: compact JSON, sorted keys, defaults left out."""
-    return json.dumps({"format": FORMAT, **_slim(record)}, sort_keys=True, separators=(",", ":"))
+    return _WRITER.encode({"format": FORMAT, **_slim(record)})
 
 
 def decode(text: str) -> Record:
@@ -59,20 +67,20 @@ def _record(data: dict[str, Any]) -> Record:
 def _slim(value: Any) -> dict[str, Any]:
     """`value` as a dict without what equals its default, so that records stay small."""
     out: dict[str, Any] = {}
-    for spec in fields(value):
-        item = getattr(value, spec.name)
-        if item == spec.default:
-            continue
-        if isinstance(item, Holder):
-            item = [item.host, item.pid, item.started, item.nonce]
-        elif is_dataclass(item):
-            item = _slim(item)
-        elif isinstance(item, tuple):
-            item = [_slim(part) if is_dataclass(part) else part for part in item]
-        elif isinstance(item, enum.Enum):
-            item = item.value
-        out[spec.name] = item
+    for name, default in _DEFAULTS[type(value)]:
+        item = getattr(value, name)
+        if item != default:
+            out[name] = _plain(item)
     return out
+
+
+def _plain(item: Any) -> Any:
+    if isinstance(item, Holder):
+        return [item.host, item.pid, item.started, item.nonce]
+    if isinstance(item, tuple):
+        return [_plain(part) for part in item]
+    # An intent or a phase is a string already.
+    return _slim(item) if type(item) in _DEFAULTS else item
 
 
 def _claim(data: dict[str, Any]) -> Claim:

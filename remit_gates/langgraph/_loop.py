@@ -105,8 +105,16 @@ class Entry:
     def reenters(self, parked: Any) -> bool:
         """Whether LangGraph takes new input for a continue, because the run that left
         `parked` had the run id of this one's metadata."""
-        run_id = (self.loop.config.get("metadata") or {}).get("run_id")
-        return run_id is not None and parked is not None and run_id == parked.metadata.get("run_id")
+        return parked is not None and self._run_id == parked.metadata.get("run_id")
+
+    @property
+    def has_run_id(self) -> bool:
+        """Whether its metadata has a run id at all."""
+        return self._run_id is not None
+
+    @property
+    def _run_id(self) -> Any:
+        return (self.loop.config.get("metadata") or {}).get("run_id")
 
     def outcome(self, error: BaseException | None) -> Outcome:
         """What became of the run, once the loop has exited with `error`."""

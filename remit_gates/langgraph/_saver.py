@@ -176,10 +176,10 @@ def gated_type(cls: type[Any]) -> type[Any]:
     made = _types.get(cls)
     if made is None:
         body: dict[str, Any] = {"__slots__": ("_remit",), "__module__": cls.__module__}
-        for name, flow in _FLOWS.items():
+        for name, plan in _PLANS.items():
             inner = getattr(cls, name, None)
             if inner is not None and inner is not getattr(BaseCheckpointSaver, name, None):
-                body[name] = _method(inner, flow)
+                body[name] = _method(inner, plan)
         made = _types[cls] = type(f"Gated{cls.__name__}", (cls,), body)
     return made
 
@@ -187,34 +187,40 @@ def gated_type(cls: type[Any]) -> type[Any]:
 _types: dict[type[Any], type[Any]] = {}
 
 
-def _method(inner: Callable[..., Any], flow: Callable[..., Flow[Any]]) -> Callable[..., Any]:
-    """A method that performs `flow`, of the colour and signature of `inner`."""
+Plan = Callable[..., "Flow[Any] | None"]
+"""What a gated method does with its arguments; None to call the inner method with them,
+and nothing else. Most calls are such, so they cost next to nothing."""
+
+
+def _method(inner: Callable[..., Any], plan: Plan) -> Callable[..., Any]:
+    """A method that performs `plan`, of the colour and signature of `inner`."""
 
     @functools.wraps(inner)
     async def awaited(self: Any, *args: Any, **kwargs: Any) -> Any:
+        flow = plan(self, *args, **kwargs)
+        if flow is None:
+            return await inner(self, *args, **kwargs)
         port = SaverPort(self._remit, functools.partial(inner, self), awaited=True)
-        return await adrive(flow(self, *args, **kwargs), port)
+        return await adrive(flow, port)
 
     @functools.wraps(inner)
     def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+        flow = plan(self, *args, **kwargs)
+        if flow is None:
+            return inner(self, *args, **kwargs)
         port = SaverPort(self._remit, functools.partial(inner, self), awaited=False)
-        return drive(flow(self, *args, **kwargs), port)
+        return drive(flow, port)
 
     return awaited if inspect.iscoroutinefunction(inner) else called
 
 
-def _get_tuple(saver: Any, config: Any) -> Flow[Any]:
+def _get_tuple(saver: Any, config: Any) -> Flow[Any] | None:
     conf = config.get("configurable", {})
     entry = conf.get(ENTRY)
     if "__pregel_task_id" in conf or "__pregel_runtime" not in conf or "thread_id" not in conf:
         # A subgraph of a run that answers a pause once more must not use the first answer.
         again = entry.again if isinstance(entry, Entry) and conf.get("checkpoint_ns") else None
-        if not again:
-            return (yield Inner((config,)))
-        # Some savers' `aget_tuple` is their `get_tuple`: without the entry, it cuts nothing.
-        others = {key: value for key, value in conf.items() if key != ENTRY}
-        parked = yield Inner(({**config, "configurable": others},))
-        return nested(parked, again)
+        return _nested(config, again) if again else None
     if not isinstance(entry, Entry) or entry.loop.checkpointer is not saver:
         raise GateNotEngaged(
             f"A run of thread {conf['thread_id']!r} asks its gated saver for its checkpoint,"
@@ -222,61 +228,84 @@ def _get_tuple(saver: Any, config: Any) -> Flow[Any]:
             " claimed. Nothing was served. Either another saver wraps the gated one, and gate()"
             " must be outermost; or something replaced the hook after gate() was called."
         )
-    binding: Binding = saver._remit
     if entry.judged:
-        return (yield Inner((config,)))
+        return None
     entry.judged = True
+    binding: Binding = saver._remit
     request = entry.request(binding.ordinal)
     if request.intent is Intent.START and binding.keeper.policy.scope == "resume":
-        parked = yield Inner((config,))
-        if not entry.reenters(parked):
-            return parked
-        request = replace(request, intent=Intent.CONTINUE)
+        return _reentered(binding, config, entry, request) if entry.has_run_id else None
+    return _claimed(binding, config, entry, request)
 
+
+def _nested(config: Any, again: frozenset[str]) -> Flow[Any]:
+    # Some savers' `aget_tuple` is their `get_tuple`: without the entry, it cuts nothing.
+    return nested((yield Inner((_without(config, ENTRY),))), again)
+
+
+def _reentered(binding: Binding, config: Any, entry: Entry, request: Request) -> Flow[Any]:
+    parked = yield Inner((config,))
+    if not entry.reenters(parked):
+        return parked
+    again = replace(request, intent=Intent.CONTINUE)
+    return (yield from _claimed(binding, config, entry, again))
+
+
+def _claimed(binding: Binding, config: Any, entry: Entry, request: Request) -> Flow[Any]:
     def load() -> Flow[Loaded]:
         parked = yield Inner((config,))
         latest = parked
         if request.checkpoint is not None:
-            others = {key: value for key, value in conf.items() if key != "checkpoint_id"}
-            latest = yield Inner(({**config, "configurable": others},))
+            latest = yield Inner((_without(config, "checkpoint_id"),))
         return Loaded(parked, latest and latest.checkpoint["id"])
 
-    return (yield from splice(binding.admit(entry, request), load))
+    return splice(binding.admit(entry, request), load)
 
 
-def _held(saver: Any, config: Any) -> Flow[ActiveClaim | None]:
-    """The claim that a write belongs to, if any, once it is certain that it is held."""
-    entry = config.get("configurable", {}).get(ENTRY)
-    claim = entry.claim if isinstance(entry, Entry) else None
-    if claim is not None and not claim.provably_alive:
-        yield from saver._remit.keeper.fence(claim)
-    return claim
+def _without(config: Any, name: str) -> Any:
+    conf = {key: value for key, value in config["configurable"].items() if key != name}
+    return {**config, "configurable": conf}
 
 
-def _put(saver: Any, config: Any, checkpoint: Any, *args: Any, **kwargs: Any) -> Flow[Any]:
+def _put(saver: Any, config: Any, checkpoint: Any, *args: Any, **kwargs: Any) -> Flow[Any] | None:
     check = saver._remit.check
     if check is not None and not config.get("configurable", {}).get("checkpoint_ns"):
         check(config, checkpoint)
-    yield from _held(saver, config)
-    return (yield Inner((config, checkpoint, *args), kwargs))
+    claim = _claim(config)
+    if claim is None or claim.provably_alive:
+        return None
+    return _fenced(saver, claim, (config, checkpoint, *args), kwargs)
 
 
 def _put_writes(
     saver: Any, config: Any, writes: Any, task_id: str, *args: Any, **kwargs: Any
-) -> Flow[Any]:
-    claim = yield from _held(saver, config)
-    channels = {write[0] for write in writes}
-    if task_id != NULL_TASK and RESUME in channels:
-        if claim is not None:
-            passage = claim.passage
-            taken = (value for channel, value in writes if channel == RESUME)
-            if any(takes_in(claim.run.run, passage.record, claim.token, one) for one in taken):
-                claim.answer_applied()
-        if channels == {RESUME}:
-            # LangGraph before 1.2.16 leaves no mark of a task that took an answer and
-            # returned nothing, and would run it again beside one that still waits.
-            writes = [*writes, (NO_WRITES, None)]
-    return (yield Inner((config, writes, task_id, *args), kwargs))
+) -> Flow[Any] | None:
+    claim = _claim(config)
+    taken = [value for channel, value in writes if channel == RESUME and task_id != NULL_TASK]
+    if claim is not None and any(
+        takes_in(claim.run.run, claim.passage.record, claim.token, value) for value in taken
+    ):
+        claim.answer_applied()
+    # LangGraph before 1.2.16 leaves no mark of a task that took an answer and returned
+    # nothing, and would run it again beside one that still waits.
+    silent = bool(taken) and len(taken) == len(writes)
+    if not silent and (claim is None or claim.provably_alive):
+        return None
+    marked = [*writes, (NO_WRITES, None)] if silent else writes
+    return _fenced(saver, claim, (config, marked, task_id, *args), kwargs)
+
+
+def _claim(config: Any) -> ActiveClaim | None:
+    """The claim of the run that a write belongs to, if it has one."""
+    entry = config.get("configurable", {}).get(ENTRY)
+    return entry.claim if isinstance(entry, Entry) else None
+
+
+def _fenced(saver: Any, claim: ActiveClaim | None, args: Any, kwargs: Any) -> Flow[Any]:
+    """A write, once it is certain that its claim is held."""
+    if claim is not None and not claim.provably_alive:
+        yield from saver._remit.keeper.fence(claim)
+    return (yield Inner(args, kwargs))
 
 
 def _delete_thread(saver: Any, thread_id: str) -> Flow[None]:
@@ -313,9 +342,9 @@ def _setup(saver: Any) -> Flow[None]:
         yield OnStore("setup")
 
 
-_FLOWS: Final[dict[str, Callable[..., Flow[Any]]]] = {
-    prefix + name: flow
-    for name, flow in (
+_PLANS: Final[dict[str, Plan]] = {
+    prefix + name: plan
+    for name, plan in (
         ("get_tuple", _get_tuple),
         ("put", _put),
         ("put_writes", _put_writes),

@@ -138,11 +138,12 @@ class SqliteStore(Store):
                 if not call.writes:
                     return call.parse(connection.execute(self._sql[call.name], params).fetchall())
                 handle.synchronous(connection, call.durable)
-                with _writing(connection):
-                    # All rows are fetched: a statement left open would keep the lock.
-                    rows = connection.execute(self._sql[call.name], params).fetchall()
-                    committing = True
-                return call.parse(rows)
+                # A statement by itself is a transaction that takes the write lock before it
+                # reads, waits for it, and starts anew when the file moved meanwhile. It
+                # commits when all its rows are fetched: left open, it would keep the lock.
+                cursor = connection.execute(self._sql[call.name], params)
+                committing = True
+                return call.parse(cursor.fetchall())
         except (UnicodeEncodeError, OverflowError, sqlite3.InterfaceError) as error:
             raise UsageError(f"{self.path}: SQLite cannot store this key or number.") from error
         except sqlite3.Error as error:

@@ -96,7 +96,12 @@ def test_a_delivery_during_a_crash_is_served_or_told(graph: Any, server: Postgre
         crash = pool.submit(server.restart)
         first = wait_for(delivered, "a delivery to be answered in spite of a crash")
         crash.result(PATIENCE)
-    # Unknown is only what was on its way when the server went, and then nothing ran.
+    # Unknown is only what was on its way when the server went, and then nothing ran. Where
+    # it did not land, the next one is served.
     assert first in ("served", "OutcomeUnknown")
-    assert wait_for(delivered, "the next to be answered") in ("AlreadyConsumed", "InProgress")
-    assert graph.journal.counts("r")["charge"] == (first == "served")
+    last = wait_for(delivered, "the next to be answered")
+    assert last in ("AlreadyConsumed", "InProgress") or (first, last) == (
+        "OutcomeUnknown",
+        "served",
+    )
+    assert graph.journal.counts("r")["charge"] == [first, last].count("served") <= 1
