@@ -342,15 +342,14 @@ def _setup(saver: Any) -> Flow[None]:
         yield OnStore("setup")
 
 
-_PLANS: Final[dict[str, Plan]] = {
-    prefix + name: plan
-    for name, plan in (
-        ("get_tuple", _get_tuple),
-        ("put", _put),
-        ("put_writes", _put_writes),
-        ("delete_thread", _delete_thread),
-        ("copy_thread", _copy_thread),
-        ("prune", _prune),
-    )
-    for prefix in ("", "a")
-} | {"setup": _setup}
+_NAMED: Final[tuple[tuple[str, Plan], ...]] = (
+    ("get_tuple", _get_tuple),
+    ("put", _put),
+    ("put_writes", _put_writes),
+    ("delete_thread", _delete_thread),
+    ("copy_thread", _copy_thread),
+    ("prune", _prune),
+    ("setup", _setup),
+)
+
+_PLANS: Final = {prefix + name: plan for name, plan in _NAMED for prefix in ("", "a")}
