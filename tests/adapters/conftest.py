@@ -35,7 +35,7 @@ EVERY = (
 
 
 CANNOT = "before LangGraph"
-"""How the reason of a test begins that an older release cannot run."""
+"""How the reason of a test begins that an older release of LangGraph cannot run."""
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import gc
 import inspect
 import re
 import textwrap
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,11 +112,16 @@ def test_document(
 ) -> None:
     monkeypatch.chdir(tmp_path)
 
-    run(
+    namespace = run(
         document.read_text(encoding="utf-8"),
         str(document),
         lambda: request.getfixturevalue("postgres_url"),
     )
+    # A reader's program ends here, and with it whatever the blocks left open.
+    namespace.clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 def test_the_readme_shows_code() -> None:
