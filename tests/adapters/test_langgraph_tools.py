@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, ToolCall
 from langchain_core.tools import tool
 from langgraph.graph import MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
-from langgraph.types import Command, interrupt
+from langgraph.types import Command, Send, interrupt
 
 from remit_gates.errors import AlreadyConsumed
 from tests.adapters.graphs import Journal, race
@@ -31,7 +31,11 @@ def calls(*arguments: dict[str, Any]) -> AIMessage:
 
 
 def paying(journal: Journal) -> Any:
-    """A graph that calls the tool `pay` for two people at once, and asks for each."""
+    """A graph that calls the tool `pay` for two people at once, and asks for each.
+
+    Each call is a task of its own, as in LangGraph's agents: two calls in one task race
+    for the order in which their questions are numbered, gated or not.
+    """
 
     @tool
     def pay(who: str) -> str:
@@ -44,7 +48,11 @@ def paying(journal: Journal) -> Any:
     builder.add_node("model", lambda state: {"messages": [calls({"who": "ann"}, {"who": "bob"})]})
     builder.add_node("tools", ToolNode([pay]))
     builder.set_entry_point("model")
-    builder.add_edge("model", "tools")
+    builder.add_conditional_edges(
+        "model",
+        lambda state: [Send("tools", [call]) for call in state["messages"][-1].tool_calls],
+        ["tools"],
+    )
     return builder
 
 
