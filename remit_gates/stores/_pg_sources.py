@@ -103,7 +103,7 @@ class Own:
             else:
                 connection = yield from self._waited(slots)
         if connection is not None and stale(connection):
-            hang_up(connection)
+            slots.drop(connection)
             connection = None
         if connection is None:
             try:
@@ -118,13 +118,14 @@ class Own:
                 slots.free.put_nowait(None)
                 raise
             bound(connection, self._limit)
+            slots.opened.append(connection)
         self._lent[id(connection)] = slots
         return connection
 
     def give(self, connection: Any) -> Steps[None]:
         slots = self._lent.pop(id(connection))
         if slots.closed or connection.pgconn.transaction_status != TransactionStatus.IDLE:
-            hang_up(connection)
+            slots.drop(connection)
             connection = None
         slots.free.put_nowait(connection)
         yield from ()
@@ -169,18 +170,23 @@ class _Slots:
     Attributes:
         free: Those that nobody uses; None for one that broke, to be opened again.
         unopened: As many as may be opened still.
+        opened: Those that are open, lent or not.
         closed: Whether those that are lent are to be closed when they come back.
     """
 
     def __init__(self, free: Any, size: int) -> None:
         self.free = free
         self.unopened = [None] * size
+        self.opened: list[Any] = []
         self.closed = False
-        self._pid = os.getpid()
+        # A `__del__` would come too late in a garbage cycle, where psycopg's own may run
+        # first and warn of what is still open.
+        weakref.finalize(self, _forsake, self.opened, os.getpid())
 
-    def __del__(self) -> None:
-        if self._pid == os.getpid():
-            self.close()
+    def drop(self, connection: Any) -> None:
+        """Close `connection`, which nobody uses any more."""
+        hang_up(connection)
+        self.opened.remove(connection)
 
     def close(self) -> None:
         self.closed = True
@@ -190,7 +196,14 @@ class _Slots:
             except _NONE_FREE:
                 return
             if connection is not None:
-                hang_up(connection)
+                self.drop(connection)
+
+
+def _forsake(opened: list[Any], pid: int) -> None:
+    """Close the connections of a place that is gone, in the process that opened them."""
+    if pid == os.getpid():
+        for connection in opened:
+            hang_up(connection)
 
 
 _NONE_FREE: Final = (queue.Empty, asyncio.QueueEmpty)
