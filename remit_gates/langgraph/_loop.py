@@ -166,7 +166,11 @@ _ending: set[asyncio.Task[None]] = set()
 
 def claim_in_node(config: Any = None) -> ActiveClaim | None:
     """The claim of the run in whose node the caller is, or whose config it has."""
-    config = config or var_child_runnable_config.get() or {}
+    return claim_of(config or var_child_runnable_config.get() or {})
+
+
+def claim_of(config: Any) -> ActiveClaim | None:
+    """The claim of the run that `config` belongs to, if it has one."""
     entry = config.get("configurable", {}).get(ENTRY)
     return entry.claim if isinstance(entry, Entry) else None
 

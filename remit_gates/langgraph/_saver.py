@@ -28,7 +28,7 @@ from remit_gates._policy import Policy
 from remit_gates._refusal import Verbs, refusal, same_as_first
 from remit_gates.errors import GateNotEngaged, UsageError
 from remit_gates.langgraph._answers import nested, prepare, takes_in
-from remit_gates.langgraph._loop import ENTRY, Entry
+from remit_gates.langgraph._loop import ENTRY, Entry, claim_of
 from remit_gates.langgraph._pauses import (
     NO_WRITES,
     NULL_TASK,
@@ -271,7 +271,7 @@ def _put(saver: Any, config: Any, checkpoint: Any, *args: Any, **kwargs: Any) ->
     check = saver._remit.check
     if check is not None and not config.get("configurable", {}).get("checkpoint_ns"):
         check(config, checkpoint)
-    claim = _claim(config)
+    claim = claim_of(config)
     if claim is None or claim.provably_alive:
         return None
     return _fenced(saver, claim, (config, checkpoint, *args), kwargs)
@@ -280,7 +280,7 @@ def _put(saver: Any, config: Any, checkpoint: Any, *args: Any, **kwargs: Any) ->
 def _put_writes(
     saver: Any, config: Any, writes: Any, task_id: str, *args: Any, **kwargs: Any
 ) -> Flow[Any] | None:
-    claim = _claim(config)
+    claim = claim_of(config)
     taken = [value for channel, value in writes if channel == RESUME and task_id != NULL_TASK]
     if claim is not None and any(
         takes_in(claim.run.run, claim.passage.record, claim.token, value) for value in taken
@@ -293,12 +293,6 @@ def _put_writes(
         return None
     marked = [*writes, (NO_WRITES, None)] if silent else writes
     return _fenced(saver, claim, (config, marked, task_id, *args), kwargs)
-
-
-def _claim(config: Any) -> ActiveClaim | None:
-    """The claim of the run that a write belongs to, if it has one."""
-    entry = config.get("configurable", {}).get(ENTRY)
-    return entry.claim if isinstance(entry, Entry) else None
 
 
 def _fenced(saver: Any, claim: ActiveClaim | None, args: Any, kwargs: Any) -> Flow[Any]:

@@ -82,7 +82,6 @@ class Flows:
         )
         self._cursor = colour.cursor
         self._table = table
-        self._schema = schema
         self._sql = _composed(table, schema)
         self._checked = False
 
