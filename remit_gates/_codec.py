@@ -58,6 +58,7 @@ def _record(data: dict[str, Any]) -> Record:
         served=data.get("served", 0),
         left=data.get("left", ""),
         owed=data.get("owed"),
+        began=data.get("began", ""),
         spent=tuple(data.get("spent", ())),
         claim=_claim(claim) if claim else None,
         consumptions=tuple(_consumption(entry) for entry in data.get("consumptions", ())),

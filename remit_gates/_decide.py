@@ -112,7 +112,8 @@ def _spent(record: Record, delivery: Delivery, used: tuple[Consumption, ...]) ->
     the next question, even one of the same name, and never goes on twice."""
     if not used:
         return delivery.id in record.spent
-    if delivery.intent is Intent.CONTINUE and any(entry in record.unfinished for entry in used):
+    goes_on = delivery.intent is Intent.CONTINUE and not delivery.moved
+    if goes_on and any(entry in record.unfinished for entry in used):
         return False
     asked = {entry.pause for entry in used}
     return asked != {answer.pause for answer in delivery.answers} or any(
@@ -155,7 +156,7 @@ def _grant(record: Record, delivery: Delivery, policy: Policy, now: float) -> Gr
         entries = tuple(
             _consume(record, delivery, answer, token, now) for answer in delivery.answers
         )
-    elif delivery.intent is Intent.CONTINUE:
+    elif delivery.intent is Intent.CONTINUE and not delivery.moved:
         entries = tuple(_adopt(entry, delivery, token) for entry in record.unfinished)
     for pause in delivery.disturbs:
         entry = record.consumption(pause)
@@ -171,9 +172,12 @@ def _grant(record: Record, delivery: Delivery, policy: Policy, now: float) -> Gr
         after = after.with_consumption(entry)
     # What goes on with the last claim's work goes on under its key.
     left = record.left if record.claim is None else record.claim.key
-    resumes = delivery.intent is Intent.CONTINUE or (again and delivery.intent is Intent.ANSWER)
+    resumes = not delivery.moved and (
+        delivery.intent is Intent.CONTINUE or (again and delivery.intent is Intent.ANSWER)
+    )
     owed = record.owed if record.claim is None else record.claim.delivery
-    if resumes and owed != delivery.id and (owed is None or record.by_delivery(owed) is None):
+    over = resumes or delivery.moved
+    if over and owed != delivery.id and (owed is None or record.by_delivery(owed) is None):
         after = after.with_spent(owed)
     claim = Claim(
         holder=delivery.holder,
@@ -186,6 +190,7 @@ def _grant(record: Record, delivery: Delivery, policy: Policy, now: float) -> Gr
         key=(resumes and left) or _key(entries, delivery, token),
         delivery=delivery.id,
         actor=delivery.actor,
+        position=delivery.position,
     )
     return Granted(replace(after, token=token, claim=claim), claim, record.claim)
 
@@ -275,6 +280,7 @@ def settle(
         served=token,
         left=claim.key if failed else "",
         owed=claim.delivery if failed else None,
+        began=claim.position if failed else "",
         claim=None,
         consumptions=tuple(entries),
     )
@@ -322,5 +328,12 @@ def release(
     )
     if record.claim is not None:
         dead = record.claim
-        record = replace(record, served=dead.token, left=dead.key, owed=dead.delivery, claim=None)
+        record = replace(
+            record,
+            served=dead.token,
+            left=dead.key,
+            owed=dead.delivery,
+            began=dead.position,
+            claim=None,
+        )
     return replace(record, consumptions=entries)

@@ -109,6 +109,7 @@ class Claim:
         key: What `idempotency_key` is made of; stable across attempts.
         delivery: The delivery id, when the caller gave one.
         actor: Who delivers, when the caller said so.
+        position: Where the run stood when it was granted, in the framework's words.
     """
 
     holder: Holder
@@ -121,6 +122,7 @@ class Claim:
     key: str
     delivery: str | None = None
     actor: str | None = None
+    position: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +176,7 @@ class Record:
         served: The last token whose run was not withdrawn; 0 for none.
         left: The key of that token's claim, while its work is unfinished; else empty.
         owed: The delivery id of that claim, when it had one.
+        began: Where the run stood when that claim was granted, likewise.
         spent: The last `KEEP` delivery ids that did their work and stand in no consumption.
         claim: The active claim; its lease is kept by the store.
         consumptions: The last `KEEP` consumptions, oldest first, one for each pause
@@ -184,6 +187,7 @@ class Record:
     served: int = 0
     left: str = ""
     owed: str | None = None
+    began: str = ""
     spent: tuple[str, ...] = ()
     claim: Claim | None = None
     consumptions: tuple[Consumption, ...] = ()
@@ -204,6 +208,11 @@ class Record:
     def last(self) -> int:
         """The token of the active claim, or else of the last one that was served."""
         return self.served if self.claim is None else self.claim.token
+
+    @property
+    def origin(self) -> str:
+        """Where the run stood when that claim was granted; empty once its work is finished."""
+        return self.began if self.claim is None else self.claim.position
 
     @property
     def unfinished(self) -> tuple[Consumption, ...]:
@@ -298,6 +307,8 @@ class Delivery:
         position: Where the run stood when it was loaded.
         disturbs: Pauses that it does not answer, but whose work its run would do again or
             go on with.
+        moved: Whether the run has gone on to other work since, without a claim: new input
+            is not gated by default. What the last claim left is then not to be gone on with.
         reason: Why the adapter holds the delivery for void, unless the record knows
             better; None when it fits what was loaded.
     """
@@ -310,4 +321,5 @@ class Delivery:
     actor: str | None = None
     position: str = ""
     disturbs: tuple[str, ...] = ()
+    moved: bool = False
     reason: Reason | None = None

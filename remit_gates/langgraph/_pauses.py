@@ -34,6 +34,12 @@ NO_WRITES: Final = "__no_writes__"
 CONTROL: Final = frozenset((INTERRUPT, RESUME, ERROR, "__error_source_node__"))
 NULL_TASK: Final = "00000000-0000-0000-0000-000000000000"
 
+WRITTEN_UNDER: Final = "remit_token"
+"""Where the metadata of a checkpoint holds the token of the claim that it was written under."""
+
+EDITS: Final = frozenset(("update", "fork"))
+"""Sources of the checkpoints that `update_state` writes."""
+
 Write = tuple[str, str, Any]
 
 
@@ -78,10 +84,13 @@ class Loaded:
     Attributes:
         parked: The checkpoint that the run starts from; None for an unknown thread.
         head: Id of the thread's latest checkpoint.
+        below: Where somebody edited the state since the run last wrote: the checkpoints
+            below that edit, down to the run's own.
     """
 
     parked: CheckpointTuple | None
     head: str | None
+    below: tuple[CheckpointTuple, ...] = ()
 
     @property
     def position(self) -> str:
@@ -104,6 +113,16 @@ class Loaded:
     def superseded(self) -> bool:
         """Whether the thread went on past the checkpoint that the config names."""
         return self.parked is not None and self.position != self.head
+
+    def moved(self, record: Record) -> bool:
+        """Whether the run went on to other work, without a claim, since the last one: it
+        stands neither where that claim began nor where that claim wrote."""
+        if self.parked is None or not record.origin:
+            return False
+        return not any(
+            at.checkpoint["id"] == record.origin or at.metadata.get(WRITTEN_UNDER) == record.last
+            for at in (self.parked, *self.below)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +197,8 @@ def judge(request: Request, loaded: Loaded, record: Record, holder: Holder) -> D
     if request.intent is Intent.CONTINUE:
         # What was released is asked again where it waits. Where the run has moved on past
         # it, a continue goes on with it.
+        if loaded.moved(record):
+            return delivery(Intent.CONTINUE, moved=True)
         shown = {wait.pause for wait in waits}
         gone = (entry.pause for entry in record.consumptions if released(entry))
         return delivery(
@@ -242,7 +263,8 @@ def _late(
     with."""
     late = tuple(Answer(pause, digest(value, request.run, pause)) for pause, value in known.items())
     unfinished = {entry.pause: entry for entry in record.unfinished}
-    same = loaded.parked is not None and not answers and bool(late)
+    moved = loaded.moved(record)
+    same = loaded.parked is not None and not answers and bool(late) and not moved
     for answer in late:
         entry = unfinished.get(answer.pause)
         same = (
@@ -254,11 +276,12 @@ def _late(
             )
         )
     passed = any(released(entry) for entry in map(record.consumption, known) if entry)
-    reason = Reason.SUPERSEDED if passed else Reason.NOT_PARKED
+    reason = Reason.SUPERSEDED if passed or moved else Reason.NOT_PARKED
     return delivery(
         Intent.ANSWER,
         answers=(*answers, *late),
         bound=bound,
+        moved=moved,
         reason=None if same else reason,
     )
 

@@ -30,9 +30,11 @@ from remit_gates.errors import GateNotEngaged, UsageError
 from remit_gates.langgraph._answers import nested, prepare, takes_in
 from remit_gates.langgraph._loop import ENTRY, Entry, claim_of
 from remit_gates.langgraph._pauses import (
+    EDITS,
     NO_WRITES,
     NULL_TASK,
     RESUME,
+    WRITTEN_UNDER,
     Loaded,
     Request,
     judge,
@@ -257,9 +259,22 @@ def _claimed(binding: Binding, config: Any, entry: Entry, request: Request) -> F
         latest = parked
         if request.checkpoint is not None:
             latest = yield Inner((_without(config, "checkpoint_id"),))
-        return Loaded(parked, latest and latest.checkpoint["id"])
+        below = yield from _below(config, parked)
+        return Loaded(parked, latest and latest.checkpoint["id"], below)
 
     return splice(binding.admit(entry, request), load)
+
+
+def _below(config: Any, parked: CheckpointTuple | None) -> Flow[tuple[CheckpointTuple, ...]]:
+    """What stands below the edits of a run's state; nothing where it was not edited."""
+    found: list[CheckpointTuple] = []
+    at: Any = parked
+    while at is not None and at.metadata.get("source") in EDITS and at.parent_config:
+        name = {"checkpoint_id": at.parent_config["configurable"]["checkpoint_id"]}
+        at = yield Inner(({**config, "configurable": {**config["configurable"], **name}},))
+        if at is not None:
+            found.append(at)
+    return tuple(found)
 
 
 def _without(config: Any, name: str) -> Any:
@@ -267,14 +282,21 @@ def _without(config: Any, name: str) -> Any:
     return {**config, "configurable": conf}
 
 
-def _put(saver: Any, config: Any, checkpoint: Any, *args: Any, **kwargs: Any) -> Flow[Any] | None:
+def _put(
+    saver: Any, config: Any, checkpoint: Any, metadata: Any, *args: Any, **kwargs: Any
+) -> Flow[Any] | None:
     check = saver._remit.check
-    if check is not None and not config.get("configurable", {}).get("checkpoint_ns"):
+    root = not config.get("configurable", {}).get("checkpoint_ns")
+    if check is not None and root:
         check(config, checkpoint)
     claim = claim_of(config)
-    if claim is None or claim.provably_alive:
+    if claim is None or (not root and claim.provably_alive):
         return None
-    return _fenced(saver, claim, (config, checkpoint, *args), kwargs)
+    if root and claim.guarded:
+        # New input takes no claim, so that its checkpoints have no token: by that, a later
+        # continue knows whose work it goes on with.
+        metadata = {**metadata, WRITTEN_UNDER: claim.token}
+    return _fenced(saver, claim, (config, checkpoint, metadata, *args), kwargs)
 
 
 def _put_writes(

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from remit_gates._decide import withdraw
-from remit_gates._model import Intent
+from remit_gates._model import Intent, Phase, Reason
 from remit_gates._policy import Policy
-from tests.unit.worlds import Ledger, claim
+from tests.unit.worlds import Ledger, claim, why
 
 
 RETRY = Policy(on_failure="retry", on_abandoned="serve")
@@ -246,3 +246,46 @@ def test_a_claim_on_many_pauses_keeps_its_key_though_a_record_keeps_fewer(
     ledger.ends("failed")
     second = claim(ledger.go_on())
     assert (second.key, set(second.pauses)) == (first.key, set(first.pauses))
+
+
+# Where the run went on to other work without a claim.
+
+
+@unfinished
+def test_a_continue_with_other_work_has_a_key_of_its_own_and_adopts_nothing(
+    ledger: Ledger, stops: Callable[[Ledger], None]
+) -> None:
+    ledger.answer("p1", position="c1")
+    stops(ledger)
+    assert ledger.record.origin == "c1"
+    new = claim(ledger.go_on(position="c9", moved=True))
+    assert (new.key, new.pauses, new.attempt) == ("@c9", (), 1)
+    ledger.ends("finished")
+    assert ledger.record.origin == ""
+    left = ledger.record.closed("p1")
+    assert left is not None
+    assert left.phase is not Phase.SETTLED
+
+
+@unfinished
+@pytest.mark.parametrize("first", [Intent.ANSWER, Intent.CONTINUE])
+def test_the_delivery_that_left_the_old_work_does_not_go_on_with_the_new(
+    ledger: Ledger, stops: Callable[[Ledger], None], first: Intent
+) -> None:
+    ledger.deliver(first, *(["p1"] if first is Intent.ANSWER else ()), id="m")
+    stops(ledger)
+    if first is Intent.ANSWER:
+        assert why(ledger.go_on(id="m", moved=True)) is Reason.CONSUMED
+    claim(ledger.go_on(id="n", moved=True))
+    ledger.ends("finished")
+    assert why(ledger.go_on(id="m")) is Reason.CONSUMED
+
+
+@unfinished
+def test_a_release_keeps_where_the_work_began(
+    ledger: Ledger, stops: Callable[[Ledger], None]
+) -> None:
+    ledger.answer("p1", position="c1")
+    stops(ledger)
+    ledger.releases()
+    assert ledger.record.origin == "c1"
