@@ -83,12 +83,14 @@ def decide(
         used = tuple(entry for entry in record.consumptions if entry.delivery == delivery.id)
         if _spent(record, delivery, used):
             return Refused(Reason.CONSUMED, active, used[-1] if used else None)
-    if delivery.intent is Intent.ANSWER:
-        for pause in (*(answer.pause for answer in delivery.answers), *delivery.disturbs):
-            entry = record.closed(pause)
-            reason = None if entry is None else _closed(entry, delivery, policy)
-            if reason is not None:
-                return Refused(reason, active, entry, same=_same(record, delivery))
+    disturbed = delivery.disturbs if delivery.intent is Intent.ANSWER else ()
+    for entry in (
+        *(record.closed_to(answer) for answer in delivery.answers),
+        *(record.closed(pause) for pause in disturbed),
+    ):
+        closed = None if entry is None else _closed(entry, delivery, policy)
+        if closed is not None:
+            return Refused(closed, active, entry, same=_same(record, delivery))
     if delivery.reason is not None:
         return _void(record, delivery, delivery.reason)
     if active is not None and delivery.intent is Intent.ANSWER and policy.on_abandoned == "refuse":
@@ -99,7 +101,7 @@ def decide(
 def _void(record: Record, delivery: Delivery, reason: Reason) -> Refused:
     """The refusal of what the adapter holds for void, unless the record knows better what
     became of its pauses."""
-    closed = (record.closed(answer.pause) for answer in delivery.answers)
+    closed = (record.closed_to(answer) for answer in delivery.answers)
     entry = next((entry for entry in closed if entry is not None), None)
     if entry is None or reason is not Reason.NOT_PARKED:
         return Refused(reason, record.claim)
@@ -126,7 +128,7 @@ def _same(record: Record, delivery: Delivery) -> bool | None:
     unknown."""
     known = True
     for answer in delivery.answers:
-        entry = record.closed(answer.pause)
+        entry = record.closed_to(answer)
         if entry is None:
             return False
         if entry.digest is None or answer.digest is None:
@@ -151,13 +153,17 @@ def _grant(record: Record, delivery: Delivery, policy: Policy, now: float) -> Gr
     # Tokens start at the store's clock in milliseconds: a record that was deleted and
     # made anew must not hand out a token that an earlier holder still carries.
     token = max(record.token + 1, int(now * 1000))
-    entries: tuple[Consumption, ...] = ()
-    if delivery.intent is Intent.ANSWER:
-        entries = tuple(
-            _consume(record, delivery, answer, token, now) for answer in delivery.answers
+    entries = tuple(_consume(record, delivery, answer, token, now) for answer in delivery.answers)
+    # What only goes on has the key of where it does, whether or not a ticket binds it.
+    own = 0
+    if delivery.intent is Intent.CONTINUE:
+        own = len(entries)
+        answered = {entry.pause for entry in entries}
+        entries += tuple(
+            _adopt(entry, delivery, token)
+            for entry in (() if delivery.moved else record.unfinished)
+            if entry.pause not in answered
         )
-    elif delivery.intent is Intent.CONTINUE and not delivery.moved:
-        entries = tuple(_adopt(entry, delivery, token) for entry in record.unfinished)
     for pause in delivery.disturbs:
         entry = record.consumption(pause)
         if entry is not None and not any(pause == other.pause for other in entries):
@@ -187,7 +193,7 @@ def _grant(record: Record, delivery: Delivery, policy: Policy, now: float) -> Gr
         pauses=tuple(entry.pause for entry in entries),
         lease=policy.lease,
         since=now,
-        key=(resumes and left) or _key(entries, delivery, token),
+        key=(resumes and left) or _key(entries[own:], delivery, token),
         delivery=delivery.id,
         actor=delivery.actor,
         position=delivery.position,

@@ -204,6 +204,24 @@ class Record:
         entry = self.consumption(pause)
         return None if entry is None or entry.reopened else entry
 
+    def closed_to(self, answer: Answer) -> Consumption | None:
+        """The consumption that keeps the pause of `answer` closed to it. A question that was
+        asked in the same place since does not open the one that a ticket names."""
+        if answer.generation is None:
+            return self.closed(answer.pause)
+        for entry in reversed(self.consumptions):
+            if (entry.pause, entry.generation) == (answer.pause, answer.generation):
+                return None if entry.reopened == "again" else entry
+        return None
+
+    def generation(self, pause: str) -> int:
+        """How many questions were asked in the place of `pause` before the one that was
+        asked last."""
+        entry = self.consumption(pause)
+        if entry is None:
+            return 0
+        return entry.generation + (entry.reopened == "anew")
+
     @property
     def last(self) -> int:
         """The token of the active claim, or else of the last one that was served."""
@@ -285,11 +303,14 @@ class Answer:
         digest: Digest of the answer; None where it has no canonical form.
         taken: How many answers the place of the pause had taken in before, where the
             framework keeps them in a list.
+        generation: Which question of that place it is for, as `Consumption.generation`
+            counts them; None for the one that waits, where no ticket tells.
     """
 
     pause: str
     digest: str | None = None
     taken: int = 0
+    generation: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +320,8 @@ class Delivery:
     Attributes:
         intent: What it wants.
         holder: The attempt behind it.
-        answers: The pauses that it answers.
+        answers: The pauses that it answers. A `CONTINUE` has one where a ticket binds it to
+            a place that waits without asking anything.
         bound: Whether each answer names its pause. A `CONTINUE` is never bound unless
             a ticket binds it.
         id: The delivery id, by which a redelivery is recognised.
