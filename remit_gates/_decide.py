@@ -93,7 +93,9 @@ def decide(
             return Refused(closed, active, entry, same=_same(record, delivery))
     if delivery.reason is not None:
         return _void(record, delivery, delivery.reason)
-    if active is not None and delivery.intent is Intent.ANSWER and policy.on_abandoned == "refuse":
+    # A continue that only goes on is its caller's own recovery.
+    decides = delivery.intent is Intent.ANSWER or delivery.answers
+    if active is not None and decides and policy.on_abandoned == "refuse":
         return Refused(Reason.ABANDONED, active, record.by_token(active.token))
     return _grant(record, delivery, policy, now)
 
@@ -136,6 +138,13 @@ def _same(record: Record, delivery: Delivery) -> bool | None:
         elif entry.digest != answer.digest:
             return False
     return True if known and delivery.answers else None
+
+
+def same_as_served(record: Record, delivery: Delivery) -> bool | None:
+    """Whether the answer that is being served is that of `delivery`; None where the two are
+    for different pauses, or it is unknown."""
+    known = all(record.closed_to(answer) is not None for answer in delivery.answers)
+    return _same(record, delivery) if known else None
 
 
 def _closed(entry: Consumption, delivery: Delivery, policy: Policy) -> Reason | None:

@@ -12,8 +12,10 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar, Token
+from dataclasses import replace
 from typing import Any, Final
 
+from remit_gates._decide import same_as_served
 from remit_gates._digest import digest
 from remit_gates._drive import adrive, drive
 from remit_gates._keeper import ActiveClaim, Keeper, StorePort
@@ -93,8 +95,12 @@ class _Base:
         return judge
 
 
-def _admitted(result: ActiveClaim | Denied) -> ActiveClaim:
+def _admitted(result: ActiveClaim | Denied, judge: Judge) -> ActiveClaim:
     if isinstance(result, Denied):
+        if result.delivery is None and result.record is not None:
+            # It was refused before it was judged, for which here nothing is loaded.
+            same = same_as_served(result.record, judge(None, result.record))
+            result = replace(result, verdict=replace(result.verdict, same=same))
         raise refusal(result, VERBS)
     return result
 
@@ -170,7 +176,7 @@ class Gate(_Base):
         holder = mint()
         judge = self._judge(key, holder, pause, answer, intent, delivery, actor)
         flow = self._keeper.admit(key, holder, judge)
-        claim = _admitted(drive(flow, StorePort(self.store)))
+        claim = _admitted(drive(flow, StorePort(self.store)), judge)
         token = _current.set(claim)
         try:
             yield claim
@@ -235,7 +241,7 @@ class AsyncGate(_Base):
         holder = mint()
         judge = self._judge(key, holder, pause, answer, intent, delivery, actor)
         port = StorePort(self.store, asyncio.sleep)
-        claim = _admitted(await adrive(self._keeper.admit(key, holder, judge), port))
+        claim = _admitted(await adrive(self._keeper.admit(key, holder, judge), port), judge)
         token = _current.set(claim)
         try:
             yield claim

@@ -91,6 +91,7 @@ class Denied:
         delivery: The delivery as judged; None when it was refused before the load.
         loaded: What was loaded; None likewise.
         waited: Whether it waited for another delivery first.
+        record: The record that it was refused on, where there is one.
     """
 
     run: RunKey
@@ -98,6 +99,7 @@ class Denied:
     delivery: Delivery | None = None
     loaded: Any = None
     waited: bool = False
+    record: Record | None = None
 
 
 def enter(run: RunKey, holder: Holder, policy: Policy, judge: Judge) -> Flow[Passage | Denied]:
@@ -172,7 +174,7 @@ def _attempt(
                 # What was loaded is of a later moment than the record, which may know
                 # better by now.
                 continue
-            return Denied(run, verdict, delivery, loaded, until is not None)
+            return Denied(run, verdict, delivery, loaded, until is not None, snap.record)
         sent = yield Now()
         token = verdict.claim.token
         mine = (verdict, snap, delivery, loaded, sent)
@@ -208,7 +210,9 @@ def wait(
     when the time is over."""
     poll = FIRST_POLL
     while lease_left is not None and lease_left > 0:
-        denied = Denied(run, _in_progress(snap, lease_left), waited=until is not None)
+        denied = Denied(
+            run, _in_progress(snap, lease_left), waited=until is not None, record=snap.record
+        )
         if policy.on_conflict == "refuse":
             return denied
         now = yield Now()

@@ -10,7 +10,7 @@ import datetime
 from dataclasses import dataclass
 from typing import Final
 
-from remit_gates._model import Claim, Consumption, Reason
+from remit_gates._model import Claim, Consumption, Outcome, Reason
 from remit_gates._passage import Denied
 from remit_gates.errors import (
     Abandoned,
@@ -77,23 +77,27 @@ def _why(denied: Denied, verbs: Verbs) -> str:
     if reason is Reason.IN_PROGRESS:
         waited = "still " if denied.waited else ""
         return (
-            f"is {waited}being served by {_held(claim)}. {NOTHING_RAN} Ask again when it has"
-            f" ended, in {verdict.retry_after or 0:.1f} s at the latest if its holder is gone."
+            f"is {waited}being served by {_held(claim)}{_same(verdict.same)}. {NOTHING_RAN}"
+            f" Ask again when it has ended, in {verdict.retry_after or 0:.1f} s at the latest if"
+            " its holder is gone."
         )
     if reason is Reason.CONSUMED:
         return (
-            f"was not waiting for this delivery any more: {_answered(entry)}. {NOTHING_RAN}"
+            f"was not waiting for this delivery any more: {_answered(entry, verdict.same)}."
+            f" {NOTHING_RAN}"
             f" To see what waits now, {verbs.ask}."
         )
     if reason is Reason.FAILED:
         return (
-            f"failed after it took an answer: {_answered(entry)}. {NOTHING_RAN} The answer"
-            f" stays consumed. Mend the cause, then {verbs.go_on}, which reuses that answer,"
-            " or redeliver it with the same delivery id; release() re-opens the pause for"
-            " another answer."
+            f"failed after it took an answer: {_answered(entry, verdict.same)}. {NOTHING_RAN}"
+            f" The answer stays consumed. Mend the cause, then {verbs.go_on}, which reuses that"
+            " answer, or redeliver it with the same delivery id; release() re-opens the pause"
+            " for another answer."
         )
     if reason is Reason.ABANDONED:
-        by = f"by {_held(claim)}" if claim else f"by its holder: {_answered(entry)}"
+        by = f"by {_held(claim)}" if claim else "by its holder"
+        if entry is not None and claim is None:
+            by += f": {_taken(entry)}"
         return (
             f"was abandoned {by}. How far it got is not known. {NOTHING_RAN} Look at what it"
             f" did, then {verbs.go_on}, or release() to have the pause answered again;"
@@ -127,13 +131,35 @@ def _held(claim: Claim | None) -> str:
     )
 
 
-def _answered(entry: Consumption | None) -> str:
+def _answered(entry: Consumption | None, same: bool | None = None) -> str:
     if entry is None:
         return "its delivery id was used up before"
+    return f"{_taken(entry)}{_same(same)}, and {_ended(entry)}"
+
+
+def _taken(entry: Consumption) -> str:
     by = f" by {entry.actor}" if entry.actor else ""
-    state = f", and its run {entry.outcome.state}" if entry.outcome else ""
-    detail = f" ({entry.outcome.detail})" if entry.outcome and entry.outcome.detail else ""
-    return f"pause {entry.pause} was answered{by} at {_time(entry.since)}{state}{detail}"
+    return f"pause {entry.pause} was answered{by} at {_time(entry.since)}"
+
+
+def _same(same: bool | None) -> str:
+    if same is None:
+        return ""
+    return ", with the same answer as this" if same else ", with another answer than this"
+
+
+def _ended(entry: Consumption) -> str:
+    outcome = entry.outcome
+    if outcome is None:
+        return "its run is not known to have ended"
+    at = f" at {_time(entry.until)}" if entry.until is not None else ""
+    detail = f" ({outcome.detail})" if outcome.detail else ""
+    if outcome.state == "released":
+        by = f" by {outcome.actor}" if outcome.actor else ""
+        return f"was released{by}{at}{detail}"
+    again = " again" if outcome.state == "parked" else ""
+    stands = f", where it stands at {outcome.position}" if outcome.position else ""
+    return f"its run {outcome.state}{again}{detail}{at}{stands}"
 
 
 def _time(seconds: float) -> str:
@@ -144,15 +170,26 @@ def _time(seconds: float) -> str:
 def same_as_first(denied: Denied) -> bool:
     """Whether a delivery that waited is to be treated as if it had been first: its bound
     answer equals the one served, and the run has finished and stands there still."""
-    delivery, entry = denied.delivery, denied.verdict.consumption
+    outcome = _as_first(denied)
     return (
-        denied.waited
-        and denied.verdict.reason is Reason.CONSUMED
-        and delivery is not None
-        and delivery.bound
-        and entry is not None
-        and entry.outcome is not None
-        and entry.outcome.state == "finished"
-        and entry.outcome.position == delivery.position
-        and denied.verdict.same is True
+        outcome is not None
+        and outcome.state == "finished"
+        and denied.delivery is not None
+        and outcome.position == denied.delivery.position
     )
+
+
+def parked_again(denied: Denied) -> bool:
+    """Whether it would be treated so, had the run not parked again."""
+    outcome = _as_first(denied)
+    return outcome is not None and outcome.state == "parked"
+
+
+def _as_first(denied: Denied) -> Outcome | None:
+    """What became of the answer that was served, for a delivery that waited and whose
+    bound answer is the same."""
+    verdict, delivery = denied.verdict, denied.delivery
+    like = denied.waited and verdict.reason is Reason.CONSUMED and verdict.same is True
+    if not like or delivery is None or not delivery.bound or verdict.consumption is None:
+        return None
+    return verdict.consumption.outcome

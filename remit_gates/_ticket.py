@@ -77,9 +77,13 @@ class Named:
     generation: int = 0
     shown: bytes = b""
 
-    def is_of(self, namespace: str, run: str) -> bool:
+    def is_in(self, namespace: str) -> bool:
+        """Whether it names a run in this partition."""
+        return _is(self.namespace, namespace)
+
+    def is_of(self, run: str) -> bool:
         """Whether it names a pause of this run."""
-        return _is(self.namespace, namespace) and _is(self.run, run)
+        return _is(self.run, run)
 
 
 def keys(secret: Secret) -> tuple[bytes, ...]:
@@ -127,7 +131,7 @@ def seal(named: Named, secret: tuple[bytes, ...]) -> str:
     )
 
 
-def unseal(text: str, secret: tuple[bytes, ...]) -> Named:
+def unseal(text: object, secret: tuple[bytes, ...]) -> Named:
     """What the ticket `text` says.
 
     Raises:
@@ -144,7 +148,7 @@ def unseal(text: str, secret: tuple[bytes, ...]) -> Named:
     return named
 
 
-def _unsealed(text: str, secret: tuple[bytes, ...]) -> Named | None:
+def _unsealed(text: object, secret: tuple[bytes, ...]) -> Named | None:
     if not isinstance(text, str) or len(text) > LONGEST:
         return None
     data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
@@ -154,7 +158,8 @@ def _unsealed(text: str, secret: tuple[bytes, ...]) -> Named | None:
     body, guard = data[: -_CHECK[kind]], data[-_CHECK[kind] :]
     expected = [_guard(body, key) for key in secret or (None,)]
     # Every key is tried, so that the time does not tell which one fits.
-    if not any([hmac.compare_digest(guard, found) for found in expected]):
+    fits = [hmac.compare_digest(guard, found) for found in expected]
+    if True not in fits:
         return None
     reader = _Reader(body, 1)
     size, generation = reader.byte(), reader.count()

@@ -95,9 +95,22 @@ def _blank(kind: type[ResumeRefused], args: tuple[Any, ...]) -> ResumeRefused:
 class InProgress(ResumeRefused):
     """Raised when another delivery is being served on the run right now."""
 
+    @property
+    def same_answer(self) -> bool | None:
+        """Whether this delivery's answer equals the one that is being served, by digest;
+        None where that is not known."""
+        return self._same_answer
+
 
 class AlreadyConsumed(ResumeRefused):
-    """Raised when the pause was answered before; `consumption` says by whom and when."""
+    """Raised when the pause was answered before; `consumption` says by whom and when.
+
+    Attributes:
+        tickets: What waits now, for a delivery that waited and that would have been served
+            as if it had been first, had the run not parked again; empty elsewhere.
+    """
+
+    tickets: tuple[Any, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -114,6 +127,11 @@ class AlreadyConsumed(ResumeRefused):
     def outcome(self) -> Outcome | None:
         """What became of the run that took the answer; None while it goes on."""
         return None if self.consumption is None else self.consumption.outcome
+
+    @property
+    def running(self) -> bool:
+        """Whether the run that took the answer has not said yet how it ended."""
+        return self.consumption is not None and self.consumption.outcome is None
 
 
 class Abandoned(ResumeRefused):

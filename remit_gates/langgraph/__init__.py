@@ -21,14 +21,16 @@ except ImportError:
 
 from remit_gates._gate import release as _release
 from remit_gates._policy import Policy
+from remit_gates._ticket import Secret, keys
 from remit_gates.langgraph._loop import claim_in_node, gated, install
 from remit_gates.langgraph._saver import Binding, gated_type
+from remit_gates.langgraph._tickets import Ticket, atickets, tickets
 from remit_gates.langgraph._validate import checker
 from remit_gates.langgraph._versions import ORDINAL_SINCE, installed
 from remit_gates.stores.memory import MemoryStore
 
 
-__all__ = ["claim_in_node", "gate", "release"]
+__all__ = ["Ticket", "atickets", "claim_in_node", "gate", "release", "tickets"]
 
 SaverT = TypeVar("SaverT", bound="BaseCheckpointSaver[Any]")
 
@@ -40,6 +42,7 @@ def gate(
     policy: Policy = Policy(),
     namespace: str = "",
     validate: Any = None,
+    secret: Secret = None,
 ) -> SaverT:
     """`saver`, gated. The saver that was passed stays as it is.
 
@@ -51,6 +54,8 @@ def gate(
         namespace: One's own partition of a shared store.
         validate: A pydantic model, a TypedDict, or a function of the state that raises:
             a state that does not fit is refused before it is persisted.
+        secret: A key that tickets are signed with, the same for all workers. Of several,
+            the first one signs, and a ticket that was signed with any of them is taken.
 
     Raises:
         UsageError: The saver's database is not one that is known, and there is no
@@ -76,6 +81,7 @@ def gate(
         awaited=awaited,
         ordinal=ordinal,
         check=check,
+        secret=keys(secret),
         loop=getattr(saver, "loop", None),
     )
     install()

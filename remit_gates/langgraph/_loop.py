@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import wrapt
@@ -21,12 +22,12 @@ from remit_gates._drive import adrive, drive
 from remit_gates._gate import find_claims_with
 from remit_gates._keeper import ActiveClaim, StorePort
 from remit_gates._model import Intent, Outcome, Record
-from remit_gates.errors import UsageError
 from remit_gates.langgraph._pauses import Request, waiting
 from remit_gates.langgraph._versions import HOOKS, hooked_class, installed
 
 
 if TYPE_CHECKING:
+    from remit_gates.langgraph._bound import Bound
     from remit_gates.langgraph._saver import Binding
 
 
@@ -51,9 +52,10 @@ class Entry:
         claim: The claim, once granted; None for a run that needs none.
         judged: Whether the saver has been asked for the run's checkpoint already.
         again: See `Prepared.again`.
+        bound: What its ticket binds it to, if it has one.
     """
 
-    __slots__ = ("again", "binding", "claim", "judged", "loop", "options")
+    __slots__ = ("again", "binding", "bound", "claim", "judged", "loop", "options")
 
     def __init__(self, loop: Any, binding: Binding, options: dict[str, Any]) -> None:
         self.loop = loop
@@ -62,6 +64,7 @@ class Entry:
         self.claim: ActiveClaim | None = None
         self.judged = False
         self.again: frozenset[str] = frozenset()
+        self.bound: Bound | None = None
 
     def __copy__(self) -> Entry:
         return self
@@ -73,12 +76,6 @@ class Entry:
         """The call that started this run, as its input and config tell it."""
         loop = self.loop
         conf = loop.checkpoint_config["configurable"]
-        if self.options.get("remit_ticket") is not None:
-            raise UsageError(
-                f"Thread {conf['thread_id']!r}: remit_ticket is not known to this release, so"
-                " the delivery cannot be bound by it. Nothing was served. Answer by interrupt"
-                " id instead."
-            )
         command = loop.input if isinstance(loop.input, Command) else None
         resume = None if command is None else command.resume
         intent = Intent.START
@@ -101,6 +98,11 @@ class Entry:
             actor=self.options.get("remit_actor"),
             ordinal=ordinal,
         )
+
+    def answer_by_id(self, interrupt: str) -> None:
+        """Have LangGraph give the bare answer of this run to one interrupt alone."""
+        bare = self.loop.input
+        self.loop.input = replace(bare, resume={interrupt: bare.resume})
 
     def reenters(self, parked: Any) -> bool:
         """Whether LangGraph takes new input for a continue, because the run that left

@@ -135,6 +135,7 @@ class Waiting:
         task: The task that raised it.
         taken: How many answers that task has on record.
         repeated: Whether an earlier question had the same id.
+        value: What is asked.
     """
 
     pause: str
@@ -142,6 +143,7 @@ class Waiting:
     task: str
     taken: int
     repeated: bool
+    value: Any = None
 
 
 def waiting(
@@ -169,7 +171,7 @@ def waiting(
             repeated = not ordinal and (
                 taken > 0 or (entry is not None and entry.reopened == "anew")
             )
-            out.append(Waiting(name, interrupt.id, task, taken, repeated))
+            out.append(Waiting(name, interrupt.id, task, taken, repeated, interrupt.value))
     return tuple(out)
 
 

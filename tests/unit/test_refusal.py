@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -143,12 +144,54 @@ def test_consumed_says_who_answered_when_and_what_became_of_it(ledger: Ledger) -
     assert error.retry_after is None
 
 
-def test_consumed_while_its_run_goes_on_says_nothing_of_its_end(ledger: Ledger) -> None:
+def test_consumed_while_its_run_goes_on_says_that_its_end_is_not_known(ledger: Ledger) -> None:
     ledger.answer("p1")
     entry = ledger.entry("p1")
-    text = str(refusal(denied(ledger, Refused(Reason.CONSUMED, consumption=entry)), VERBS))
-    assert "its run" not in text
-    assert " by " not in text
+    error = refusal(denied(ledger, Refused(Reason.CONSUMED, consumption=entry)), VERBS)
+    assert says(error, "UTC, and its run is not known to have ended")
+    assert " by " not in str(error)
+    assert isinstance(error, AlreadyConsumed)
+    assert error.running
+
+
+@pytest.mark.parametrize(
+    ("same", "words"),
+    [
+        (True, "with the same answer as this, and its run"),
+        (False, "with another answer than this, and its run"),
+        (None, "UTC, and its run"),
+    ],
+)
+def test_consumed_says_whether_the_answer_was_the_same(
+    ledger: Ledger, same: bool | None, words: str
+) -> None:
+    ledger.answer("p1")
+    ledger.ends("finished")
+    verdict = Refused(Reason.CONSUMED, consumption=ledger.entry("p1"), same=same)
+    error = refusal(denied(ledger, verdict, "p1"), VERBS)
+    assert says(error, words, "finished at 1970-01-01 00:16:41 UTC, where it stands at c1")
+    assert isinstance(error, AlreadyConsumed)
+    assert (error.same_answer, error.running, error.tickets) == (same, False, ())
+
+
+def test_in_progress_says_whether_the_answer_is_the_one_that_is_served(ledger: Ledger) -> None:
+    ledger.answer("p1")
+    verdict = ledger.answer("p1", by="b")
+    for same, words in ((True, "with the same answer as this."), (None, "answering p1.")):
+        error = refusal(denied(ledger, replace(verdict, same=same)), VERBS)
+        assert says(error, "being served", words)
+        assert isinstance(error, InProgress)
+        assert error.same_answer is same
+
+
+def test_released_says_by_whom_and_why(ledger: Ledger) -> None:
+    ledger.answer("p1")
+    ledger.dies()
+    ledger.releases(actor="Op", detail="a typing error")
+    verdict = Refused(Reason.CONSUMED, consumption=ledger.entry("p1"))
+    assert says(
+        refusal(denied(ledger, verdict), VERBS), "and was released by Op at 19", "(a typing error)"
+    )
 
 
 def test_failed_says_how_and_the_three_ways_out(ledger: Ledger) -> None:
