@@ -108,23 +108,20 @@ def seal(named: Named, secret: tuple[bytes, ...]) -> str:
         UsageError: The name of its pause is too long.
     """
     kind = _SIGNED if secret else _PLAIN
-    namespace, run = named.namespace, named.run
-    # A run's name is the user's own, and as long as they like.
-    for attempt in range(3):
-        body = kind + b"".join(
-            (
-                bytes((len(named.shown), *_counted(named.generation))),
-                named.shown,
-                *(_packed(name) for name in (named.framework, namespace, run, named.pause)),
-            )
-        )
+    framework, pause = _packed(named.framework), _packed(named.pause)
+    mark = bytes((len(named.shown), *_counted(named.generation))) + named.shown
+    scope = [_packed(named.namespace), _packed(named.run)]
+    names = [named.namespace, named.run]
+    for _ in range(3):
+        body = kind + mark + framework + b"".join(scope) + pause
         text = _text(body + _guard(body, secret[0] if secret else None))
         if len(text) <= LONGEST:
             return text
-        if attempt == 0 and isinstance(run, str):
-            run = Hashed.of(run)
-        elif isinstance(namespace, str):
-            namespace = Hashed.of(namespace)
+        # They are the user's own, and as long as they like.
+        longer = max((0, 1), key=lambda at: len(scope[at]))
+        name = names[longer]
+        if isinstance(name, str):
+            scope[longer] = _packed(Hashed.of(name))
     raise UsageError(
         f"The name of a pause has {len(named.pause)} characters, which is too long for a"
         " ticket. Nothing was made. Answer by its name instead."

@@ -157,14 +157,10 @@ def test_a_question_that_new_input_replaced_is_stale(team: Team, journal: Journa
     graph.invoke({"log": ["again"]}, config)
     before = team.pending(graph, config), list(journal.lines)
 
-    for call in (
-        lambda: deliver(graph, old, "yes"),
-        lambda: graph.invoke(Command(resume="yes"), old.config),
-        lambda: graph.invoke(None, old.config),
-        lambda: graph.invoke(Command(goto="after"), old.config),
-    ):
+    late: list[Any] = [old.command("yes"), Command(resume="yes"), None, Command(goto="after")]
+    for given in late:
         with pytest.raises(StaleTicket, match="does not wait at the pause") as refused:
-            call()
+            graph.invoke(given, old.config)
         assert (refused.value.http_status, refused.value.pauses) == (410, (old.pause,))
 
     assert (team.pending(graph, config), journal.lines) == before
@@ -186,6 +182,28 @@ def test_a_question_of_an_edited_state_is_stale(team: Team, journal: Journal) ->
     graph.invoke(None, config)
     (new,) = waiting(graph, config)
     assert deliver(graph, new, "yes") == {"log": ["edited", "ask=yes", "after="]}
+
+
+@SOME
+@pytest.mark.parametrize("shape", [one_node, one_subgraph])
+def test_a_record_that_was_lost_makes_no_old_ticket_good(
+    team: Team, journal: Journal, shape: Any
+) -> None:
+    """Before LangGraph 1.2.20 only the record counts the questions of a subgraph."""
+    graph, config = team.worker().compile(shape(journal)), team.thread()
+    graph.invoke({}, config)
+    (refund,) = waiting(graph, config)
+    deliver(graph, refund, "yes")
+    binding = graph.worker.saver._remit
+    binding.store.delete(binding.key(config["configurable"]["thread_id"]))
+
+    with pytest.raises(StaleTicket):
+        deliver(graph, refund, "yes")
+    assert journal.count("pay!") == 0
+    (wire,) = waiting(graph, config)
+    assert wire.value == "wire $10,000?"
+    assert isinstance(deliver(graph, wire, "no"), dict)
+    assert journal.count("pay!") == 1
 
 
 @SOME
@@ -393,9 +411,7 @@ def test_a_ticket_of_a_breakpoint_passes_that_one_alone(
 
 
 def test_racers_at_a_breakpoint_with_one_ticket(team: Team, journal: Journal) -> None:
-    graphs = [
-        team.worker().compile(steps(journal), interrupt_before=["b", "c"]) for _ in range(3)
-    ]
+    graphs = [team.worker().compile(steps(journal), interrupt_before=["b", "c"]) for _ in range(3)]
     config = team.thread()
     graphs[0].invoke({}, config)
     (ticket,) = waiting(graphs[0], config)

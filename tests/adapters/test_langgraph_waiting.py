@@ -12,7 +12,9 @@ from remit_gates import Policy
 from remit_gates._observe import Event, observed
 from remit_gates._ops import Sleep
 from remit_gates.errors import AlreadyConsumed, InProgress, ResumeRefused
+from remit_gates.langgraph import Ticket
 from tests.adapters.graphs import Background, Hold, Journal, asks, beside, chain, does
+from tests.adapters.test_langgraph_tickets import waiting
 from tests.adapters.workers import PATIENCE, Team
 
 
@@ -38,18 +40,31 @@ def slept(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
 class Contest:
     """A winner that stands in a node, and a second delivery that waits for it."""
 
-    def __init__(self, team: Team, builder: Any, policy: Policy = WAIT) -> None:
-        self.first = team.worker().compile(builder)
-        self.second = team.worker(policy=policy).compile(builder)
+    def __init__(self, team: Team, builder: Any, policy: Policy = WAIT, **options: Any) -> None:
+        self.first = team.worker().compile(builder, **options)
+        self.second = team.worker(policy=policy).compile(builder, **options)
         self.config = team.thread()
         parked = self.first.invoke({}, self.config)
-        self.ids = {found.value: found.id for found in parked["__interrupt__"]}
+        self.ids = {found.value: found.id for found in parked.get("__interrupt__", ())}
 
     def run(self, won: Any, waits: Any, hold: Hold, slept: threading.Event) -> Any:
         """What the delivery `waits` comes to after it has waited for the answer `won`."""
-        winner = Background(lambda: self.first.invoke(Command(resume=won), self.config))
+        return self._run((Command(resume=won), self.config), (waits, self.config), hold, slept)
+
+    def ticket(
+        self, ticket: Ticket, won: Any, waits: Any, hold: Hold, slept: threading.Event
+    ) -> Any:
+        """The same, for two answers with one ticket; None at a breakpoint."""
+        first, second = (
+            (ticket.command() if ticket.interrupt_id is None else ticket.command(answer))
+            for answer in (won, waits)
+        )
+        return self._run((first, ticket.config), (second, ticket.config), hold, slept)
+
+    def _run(self, won: Any, waits: Any, hold: Hold, slept: threading.Event) -> Any:
+        winner = Background(lambda: self.first.invoke(*won))
         hold.reached()
-        waiter = Background(lambda: self.second.invoke(waits, self.config))
+        waiter = Background(lambda: self.second.invoke(*waits))
         assert slept.wait(PATIENCE), "it never waited"
         hold.open()
         assert isinstance(winner.result(), dict)
@@ -121,7 +136,83 @@ def test_the_same_answer_to_a_run_that_parked_again_is_refused(
     assert found.same_answer is True
     assert found.outcome is not None
     assert found.outcome.state == "parked"
+    assert [ticket.value for ticket in found.tickets] == ["next?"]
     assert journal.count("next!") == 0
+
+    # They are good tickets.
+    (ticket,) = found.tickets
+    assert contest.second.invoke(ticket.command("on"), ticket.config)["log"][-1] == "next=on"
+
+
+def test_the_same_ticket_gets_the_winners_state(
+    team: Team, journal: Journal, hold: Hold, slept: threading.Event
+) -> None:
+    contest = Contest(team, finishing(journal, hold))
+    (ticket,) = waiting(contest.first, contest.config)
+
+    found = contest.ticket(ticket, "yes", "yes", hold, slept)
+
+    assert found == {"log": ["ask=yes", "after="]}
+    assert journal.lines == ["ask", "ask", "ask!", "after", "after!"]
+
+
+def test_the_same_ticket_on_a_run_that_parked_again_gets_the_next_ticket(
+    team: Team, journal: Journal, hold: Hold, slept: threading.Event
+) -> None:
+    """Though both questions have one name, before LangGraph 1.2.20."""
+    inner = chain(ask=asks(journal, "ask", "sure?", then=hold), next=asks(journal, "next", "next?"))
+    contest = Contest(team, chain(outer=inner.compile()))
+    (ticket,) = waiting(contest.first, contest.config)
+
+    found = contest.ticket(ticket, "yes", "yes", hold, slept)
+
+    assert isinstance(found, AlreadyConsumed)
+    assert found.same_answer is True
+    assert found.tickets == waiting(contest.first, contest.config)
+    assert [ticket.value for ticket in found.tickets] == ["next?"]
+    assert journal.count("next!") == 0
+
+
+def test_another_answer_with_the_ticket_gets_no_tickets(
+    team: Team, journal: Journal, hold: Hold, slept: threading.Event
+) -> None:
+    contest = Contest(team, parking(journal, hold))
+    (ticket,) = waiting(contest.first, contest.config)
+
+    found = contest.ticket(ticket, "yes", "no", hold, slept)
+
+    assert isinstance(found, AlreadyConsumed)
+    assert (found.same_answer, found.tickets) == (False, ())
+
+
+def steps(journal: Journal, hold: Hold) -> Any:
+    return chain(a=does(journal, "a"), b=does(journal, "b", hold), c=does(journal, "c"))
+
+
+def test_a_breakpoint_that_was_passed_meanwhile(
+    team: Team, journal: Journal, hold: Hold, slept: threading.Event
+) -> None:
+    contest = Contest(team, steps(journal, hold), interrupt_before=["b"])
+    (ticket,) = waiting(contest.first, contest.config)
+
+    found = contest.ticket(ticket, None, None, hold, slept)
+
+    assert found["log"] == ["a=", "b=", "c="]
+    assert (journal.count("b"), journal.count("c")) == (1, 1)
+
+
+def test_the_ticket_of_the_next_breakpoint(
+    team: Team, journal: Journal, hold: Hold, slept: threading.Event
+) -> None:
+    contest = Contest(team, steps(journal, hold), interrupt_before=["b", "c"])
+    (ticket,) = waiting(contest.first, contest.config)
+
+    found = contest.ticket(ticket, None, None, hold, slept)
+
+    assert isinstance(found, AlreadyConsumed)
+    assert len(found.tickets) == 1
+    assert found.tickets == waiting(contest.first, contest.config)
+    assert (journal.count("b"), journal.count("c")) == (1, 0)
 
 
 @pytest.mark.parametrize("kind", [finishing, parking])

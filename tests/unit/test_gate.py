@@ -129,6 +129,13 @@ class TestBothColours:
         assert f"held by process {os.getpid()}" in str(refused)
         assert "for ann" in str(refused)
 
+    async def test_a_live_holder_s_answer_is_compared(self, gate: Face) -> None:
+        async with gate.passage("r", "p", "yes"):
+            for pause, answer, same in (("p", "yes", True), ("p", "no", False), ("q", "yes", None)):
+                refused = await gate.refused("r", pause, answer)
+                assert isinstance(refused, InProgress)
+                assert refused.same_answer is same
+
     async def test_a_refused_delivery_sends_the_store_a_read_and_nothing_else(
         self, gate: Face, store: Watched
     ) -> None:

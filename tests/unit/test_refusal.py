@@ -177,6 +177,7 @@ def test_consumed_says_whether_the_answer_was_the_same(
 def test_in_progress_says_whether_the_answer_is_the_one_that_is_served(ledger: Ledger) -> None:
     ledger.answer("p1")
     verdict = ledger.answer("p1", by="b")
+    assert isinstance(verdict, Refused)
     for same, words in ((True, "with the same answer as this."), (None, "answering p1.")):
         error = refusal(denied(ledger, replace(verdict, same=same)), VERBS)
         assert says(error, "being served", words)
