@@ -185,7 +185,7 @@ def test_a_question_of_an_edited_state_is_stale(team: Team, journal: Journal) ->
 
 
 @SOME
-@pytest.mark.parametrize("shape", [one_node, one_subgraph])
+@pytest.mark.parametrize("shape", [one_node, one_node_of_a_subgraph])
 def test_a_record_that_was_lost_makes_no_old_ticket_good(
     team: Team, journal: Journal, shape: Any
 ) -> None:
@@ -496,18 +496,20 @@ def test_a_node_that_failed_past_its_breakpoint_is_not_run_by_the_ticket(
 
 
 @SOME
-def test_a_question_behind_a_breakpoint(team: Team, journal: Journal) -> None:
+@pytest.mark.parametrize("bare", [False, True])
+def test_a_question_behind_a_breakpoint(team: Team, journal: Journal, bare: bool) -> None:
     """One checkpoint, two pauses."""
     graph = team.worker().compile(approval(journal), interrupt_before=["ask"])
     config = team.thread()
     graph.invoke({}, config)
     (stands,) = waiting(graph, config)
-    deliver(graph, stands)
+    graph.invoke(None, config if bare else stands.config)
     (asks_now,) = waiting(graph, config)
     assert (stands.value, asks_now.value) == (None, "sure?")
 
-    with pytest.raises(AlreadyConsumed):
+    with pytest.raises(StaleTicket if bare else AlreadyConsumed):
         deliver(graph, stands)
+    assert journal.count("ask") == 1
     assert deliver(graph, asks_now, "yes") == {"log": ["ask=yes", "after="]}
 
 
