@@ -172,7 +172,7 @@ def _saver(graph: Any, config: Any) -> Any:
     saver = getattr(graph, "checkpointer", graph)
     if not gated(saver):
         raise UsageError("tickets() takes a graph that was compiled with a gated saver.")
-    if not (config.get("configurable") or {}).get("thread_id"):
+    if "thread_id" not in ((config or {}).get("configurable") or {}):
         raise UsageError("tickets() takes a config with a thread_id in its configurable.")
     return saver
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from functools import partial
 from typing import Any
 
@@ -603,6 +604,39 @@ def test_looking_for_tickets_changes_nothing(team: Team, journal: Journal) -> No
     assert graph.invoke(Command(resume="yes"), config) == {"log": ["ask=yes", "after="]}
 
 
+@pytest.mark.kinds("memory", "sqlite", "foreign")
+def test_what_tickets_cost(team: Team, journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two reads of the record and one of the checkpoint; a delivery with one costs no more
+    than a delivery without."""
+    graph = team.worker().compile(approval(journal))
+    saver = graph.worker.saver
+    calls: list[str] = []
+
+    def counted(target: Any, name: str) -> None:
+        method = getattr(target, name)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            calls.append(name)
+            return method(*args, **kwargs)
+
+        monkeypatch.setattr(target, name, call)
+
+    for name in ("read", "swap"):
+        counted(saver._remit.store, name)
+    counted(saver, "get_tuple")
+    found = []
+    for bound in (True, False):
+        config = team.thread()
+        graph.invoke({}, config)
+        calls.clear()
+        (ticket,) = tickets(graph.compiled, config)
+        assert sorted(calls) == ["get_tuple", "read", "read"]
+        calls.clear()
+        graph.invoke(ticket.command("yes"), ticket.config if bound else config)
+        found.append([*calls])
+    assert found[0] == found[1] == ["get_tuple", "read", "swap", "swap"]
+
+
 @pytest.mark.kinds("memory", "sqlite-async")
 def test_a_thread_id_may_be_long(team: Team, journal: Journal) -> None:
     graph = team.worker().compile(approval(journal))
@@ -661,6 +695,7 @@ def test_the_rest_of_a_config_goes_into_the_tickets_config(team: Team, journal: 
         "configurable": {**config["configurable"], "mine": 1, "remit_ticket": str(ticket)},
     }
     assert Ticket.parse(str(ticket)).config == on(config, remit_ticket=str(ticket))
+    assert pickle.loads(pickle.dumps(ticket)).config == ticket.config
     read = Ticket.parse(str(ticket))
     assert not hasattr(read, "value")
     assert (read, read.pause, read.interrupt_id) == (ticket, ticket.pause, ticket.interrupt_id)

@@ -30,6 +30,7 @@ from remit_gates import (
     open_store,
     release,
 )
+from remit_gates.langgraph import Ticket, atickets, tickets
 from remit_gates.stores import AsyncStore, Entry, Store
 
 
@@ -48,8 +49,11 @@ def refusals(error: ResumeRefused) -> float | None:
     assert_type(error.consumption, Consumption | None)
     assert_type(error.http_status, int)
     assert_type(error.definite, bool)
+    if isinstance(error, InProgress):
+        assert_type(error.same_answer, bool | None)
     if isinstance(error, AlreadyConsumed):
         assert_type(error.failed, bool)
+        assert_type(error.running, bool)
         assert_type(error.same_answer, bool | None)
         assert_type(error.outcome, Outcome | None)
     return error.retry_after
@@ -106,6 +110,16 @@ def events() -> None:
 
     with observed(hook):
         assert_type(open_store("sqlite:///claims.db"), Store)
+
+
+async def bound(graph: object, config: dict[str, object]) -> None:
+    assert_type(tickets(graph, config), tuple[Ticket, ...])
+    (ticket,) = await atickets(graph, config)
+    assert_type(ticket, Ticket)
+    assert_type(ticket.interrupt_id, str | None)
+    assert_type(ticket.thread, str | None)
+    assert_type(Ticket.parse(str(ticket), secret=["new", b"old"]).pause, str)
+    Ticket.parse(str(ticket), "key")  # type: ignore[call-arg] # pyright: ignore[reportCallIssue]
 
 
 def stores(store: Store, run: RunKey) -> None:
