@@ -97,7 +97,11 @@ class Bound:
             here.taken if here is not None else 0,
             self.named.generation,
         )
+        moved = loaded.moved(record)
         entry = next((entry for entry in record.unfinished if self.took(entry)), None)
+        if moved or loaded.superseded:
+            # What it left unfinished is not what the run would go on with.
+            entry = None
         if not request.answers:
             if self._stands(loaded, waits, record):
                 goes_on = judge(request, loaded, record, holder)
@@ -122,10 +126,11 @@ class Bound:
             (answer.digest is not None and answer.digest == entry.digest)
             or (request.delivery is not None and request.delivery == entry.delivery)
         )
-        if same and request.answers and loaded.parked is not None and not loaded.superseded:
+        if same and request.answers and loaded.parked is not None:
             return delivery
         known = record.closed_to(answer) is not None
-        return replace(delivery, reason=Reason.NOT_PARKED if known else Reason.STALE_TICKET)
+        reason = Reason.NOT_PARKED if known else Reason.STALE_TICKET
+        return replace(delivery, moved=moved, reason=reason)
 
     def _is(self, wait: Waiting, record: Record) -> bool:
         """Whether `wait` is the question that the ticket was made for."""
@@ -147,7 +152,8 @@ class Bound:
         without the ticket, and failed, has left only a key in the record."""
         if loaded.superseded or waits or self.named.pause != breakpoint_at(loaded.position):
             return False
-        return not record.left or record.consumption(self.named.pause) is not None
+        known = record.consumption(self.named.pause) is not None
+        return known or not record.left or loaded.moved(record)
 
 
 def compared(request: Request, bound: Bound | None, denied: Denied) -> Denied:

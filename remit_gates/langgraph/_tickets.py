@@ -272,8 +272,10 @@ def _waiting(
             if _is_open(binding, snap, wait.pause, alive=alive)
         )
     pause = breakpoint_at(loaded.position)
-    failed = record.left or any(channel == ERROR for _, channel, _ in loaded.writes)
-    free = loaded.parked is not None and claim is None and not failed
+    failed = any(channel == ERROR for _, channel, _ in loaded.writes)
+    # Whose work an edited state would go on with is not looked up for this.
+    left = record.left and (loaded.edited is not None or not loaded.moved(record))
+    free = loaded.parked is not None and claim is None and not failed and not left
     if free and record.closed(pause) is None and (yield from stands(loaded)):
         return (ticket(pause, None),)
     return ()

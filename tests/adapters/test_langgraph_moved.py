@@ -15,10 +15,11 @@ from langgraph.types import Command
 
 from remit_gates import Policy, current_claim
 from remit_gates._keeper import ActiveClaim
-from remit_gates.errors import InProgress, ResumeRefused
+from remit_gates.errors import AlreadyConsumed, InProgress, ResumeRefused
 from tests.adapters.graphs import Journal, State, asks, outcome, until
 from tests.adapters.test_langgraph_claims import telling
 from tests.adapters.test_langgraph_failures import Boom, failing
+from tests.adapters.test_langgraph_tickets import waiting
 from tests.adapters.workers import Graph, Team, on
 
 
@@ -190,3 +191,30 @@ def test_new_input_that_was_edited_is_new_input_still(
     assert new is not None
     assert new.idempotency_key != old.idempotency_key
     assert new.pauses == ()
+
+
+@SOME
+def test_after_new_input_the_old_ticket_is_spent_and_the_new_one_good(
+    team: Team, journal: Journal
+) -> None:
+    scene = Scene(team, journal, failing)
+    scene.graph.invoke({}, scene.config)
+    (old,) = waiting(scene.graph, scene.config)
+    with pytest.raises(Boom):
+        scene.graph.invoke(old.command("yes"), old.config)
+    scene.takes_new_input()
+
+    late: list[Any] = [old.command("yes"), None]
+    for given in late:
+        with pytest.raises(AlreadyConsumed) as refused:
+            scene.graph.invoke(given, old.config)
+        assert refused.value.failed
+    assert not scene.paid
+
+    (new,) = waiting(scene.graph, scene.config)
+    scene.graph.invoke(new.command(), new.config)
+    (paid,), (told,) = scene.paid, scene.told
+    assert paid is not None
+    assert told is not None
+    assert paid.pauses == (new.pause,)
+    assert paid.idempotency_key != told.idempotency_key
