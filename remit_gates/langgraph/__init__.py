@@ -22,9 +22,10 @@ except ImportError:
 from remit_gates._gate import release as _release
 from remit_gates._policy import Policy
 from remit_gates._ticket import Secret, keys
+from remit_gates.langgraph._looking import atickets, tickets
 from remit_gates.langgraph._loop import claim_in_node, gated, install
 from remit_gates.langgraph._saver import Binding, gated_type
-from remit_gates.langgraph._tickets import Ticket, atickets, tickets
+from remit_gates.langgraph._tickets import Ticket
 from remit_gates.langgraph._validate import checker
 from remit_gates.langgraph._versions import ORDINAL_SINCE, installed
 from remit_gates.stores.memory import MemoryStore

@@ -30,6 +30,7 @@ from remit_gates._refusal import Verbs, parked_again, refusal, same_as_first
 from remit_gates.errors import AlreadyConsumed, GateNotEngaged, StoreError, UsageError
 from remit_gates.langgraph._answers import nested, prepare, takes_in
 from remit_gates.langgraph._bound import Bound, compared
+from remit_gates.langgraph._looking import waiting_now
 from remit_gates.langgraph._loop import ENTRY, Entry, claim_of
 from remit_gates.langgraph._pauses import (
     EDITS,
@@ -41,7 +42,7 @@ from remit_gates.langgraph._pauses import (
     Request,
     judge,
 )
-from remit_gates.langgraph._tickets import Ticket, opened, waiting_now
+from remit_gates.langgraph._tickets import Ticket, opened
 from remit_gates.stores import AsyncStore, Store, as_async_store, as_store
 
 

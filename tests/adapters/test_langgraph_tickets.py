@@ -9,8 +9,15 @@ from typing import Any
 import pytest
 from langgraph.types import Command
 
-from remit_gates import Policy
-from remit_gates.errors import AlreadyConsumed, InProgress, NotParked, StaleTicket, UsageError
+from remit_gates import Policy, current_claim
+from remit_gates.errors import (
+    Abandoned,
+    AlreadyConsumed,
+    InProgress,
+    NotParked,
+    StaleTicket,
+    UsageError,
+)
 from remit_gates.langgraph import Ticket, atickets, gate, tickets
 from tests.adapters.graphs import (
     Background,
@@ -23,6 +30,7 @@ from tests.adapters.graphs import (
     does,
     outcome,
     race,
+    until,
 )
 from tests.adapters.test_langgraph_failures import Boom, failing
 from tests.adapters.workers import Graph, Team, on
@@ -375,6 +383,44 @@ def test_what_may_be_answered_again_has_its_ticket(team: Team, journal: Journal,
     assert waiting(graph, config) == ()
 
 
+@SOME
+@pytest.mark.parametrize("at_breakpoint", [False, True])
+def test_a_ticket_does_not_take_over_from_a_holder_that_died(
+    team: Team, journal: Journal, at_breakpoint: bool
+) -> None:
+    """Not by itself: somebody decides, and then it is good again."""
+    claims: list[Any] = []
+
+    def dies_once() -> None:
+        claims.append(current_claim())
+        if len(claims) == 1:
+            # As far as its record can tell, this was the end of its process.
+            claims[0]._left = True
+            raise Boom
+
+    questions = [] if at_breakpoint else ["sure?"]
+    builder = chain(ask=asks(journal, "ask", *questions, then=dies_once))
+    graph = team.worker(policy=Policy(lease=0.05)).compile(
+        builder, interrupt_before=["ask"] if at_breakpoint else []
+    )
+    config = team.thread()
+    graph.invoke({}, config)
+    (ticket,) = waiting(graph, config)
+    answer = () if at_breakpoint else ("yes",)
+    with pytest.raises(Boom):
+        deliver(graph, ticket, *answer)
+
+    until(lambda: not isinstance(outcome(lambda: deliver(graph, ticket, *answer)), InProgress))
+    with pytest.raises(Abandoned):
+        deliver(graph, ticket, *answer)
+    assert waiting(graph, config) == ()
+    assert len(claims) == 1
+    assert team.release(graph, config)
+    assert waiting(graph, config) == (ticket,)
+    assert "__interrupt__" not in deliver(graph, ticket, *answer)
+    assert claims[1].idempotency_key == claims[0].idempotency_key
+
+
 # Static breakpoints.
 
 
@@ -449,8 +495,6 @@ def test_a_breakpoint_whose_node_failed_is_gone_on_with_by_hand(
     keys: list[str] = []
 
     def noted() -> None:
-        from remit_gates import current_claim
-
         claim = current_claim()
         assert claim is not None
         keys.append(claim.idempotency_key)
@@ -471,6 +515,7 @@ def test_a_breakpoint_whose_node_failed_is_gone_on_with_by_hand(
     with pytest.raises(Boom):
         graph.invoke(None, config)
     assert team.release(graph, config)
+    assert waiting(graph, config) == (ticket,)
     with pytest.raises(Boom):
         deliver(graph, ticket)
     assert graph.invoke(None, config)["log"] == ["a=", "b=", "c="]
