@@ -3,7 +3,7 @@ statement, its parameters, and what its rows mean."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
@@ -14,6 +14,9 @@ from remit_gates.stores._protocol import Entry
 
 PAGE: Final = 500
 """Rows that a scan reads, or a prune deletes, in one statement."""
+
+FIRST: Final = 100
+"""Rows that the first statement of a scan reads: who looks often wants no more."""
 
 T = TypeVar("T")
 Row = Sequence[Any]
@@ -67,17 +70,44 @@ def delete(run: RunKey) -> Call[bool]:
     return Call("delete", _key(run), bool)
 
 
-def page(after: RunKey | None, framework: str | None, namespace: str | None) -> Call[list[Entry]]:
-    params = {
-        "first": after is None,
-        "after_framework": after.framework if after else "",
-        "after_namespace": after.namespace if after else "",
-        "after_run": after.run if after else "",
-        "framework": framework,
-        "namespace": namespace,
-        "limit": PAGE,
-    }
-    return Call("page", params, _entries, repeatable=True, writes=False)
+def pages(
+    framework: str | None,
+    namespace: str | None,
+    after: RunKey | None,
+    claimed: bool | None,
+    idle: float | None,
+) -> Iterator[Call[list[Entry]]]:
+    """The statements of a scan. Each is made of what the one before it found, so it has to
+    be performed before the next is asked for."""
+    start = RunKey(framework or "", namespace or "", "")
+    inclusive = after is None or after < start
+    if after is not None and not inclusive:
+        start = after
+    limit = FIRST
+    while True:
+        found: list[Entry] = []
+
+        def parse(rows: list[Row], found: list[Entry] = found) -> list[Entry]:
+            found[:] = _entries(rows)
+            return found
+
+        params = {
+            "start_framework": start.framework,
+            "start_namespace": start.namespace,
+            "start_run": start.run,
+            "inclusive": inclusive,
+            "framework": framework,
+            "namespace": namespace,
+            "claimed": claimed,
+            "idle": idle,
+            "limit": limit,
+        }
+        yield Call("page", params, parse, repeatable=True, writes=False)
+        # A page that is not full was the last: to ask again could mean to look through all
+        # that does not match once more.
+        if len(found) < limit:
+            return
+        start, inclusive, limit = found[-1].run, False, PAGE
 
 
 def prune(older_than: float) -> Call[int]:

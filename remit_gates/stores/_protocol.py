@@ -79,9 +79,29 @@ class Store(Protocol):
         """Forget `run`; whether there was a record."""
         ...
 
-    def scan(self, framework: str | None = None, namespace: str | None = None) -> Iterator[Entry]:
-        """All records in the order of their keys, in pages, of one framework or
-        namespace if given. Records that change meanwhile may show either state."""
+    def scan(
+        self,
+        framework: str | None = None,
+        namespace: str | None = None,
+        *,
+        after: RunKey | None = None,
+        claimed: bool | None = None,
+        idle: float | None = None,
+    ) -> Iterator[Entry]:
+        """The records in the order of their keys, in pages: never all of them at once.
+        Records that change meanwhile may show either state.
+
+        Args:
+            framework: Only of this framework.
+            namespace: Only of this namespace.
+            after: Only those behind this key, whether or not it has a record.
+            claimed: Only those with a claim, live or expired; or only those without.
+            idle: Only those that were last swapped more than so many seconds ago, by
+                the store's clock. Renewing is no swap.
+
+        Raises:
+            StoreUnavailable, SetupRequired, SchemaMismatch: As for `read`.
+        """
         ...
 
     def prune(self, older_than: float) -> int:
@@ -135,7 +155,13 @@ class AsyncStore(Protocol):
         ...
 
     def scan(
-        self, framework: str | None = None, namespace: str | None = None
+        self,
+        framework: str | None = None,
+        namespace: str | None = None,
+        *,
+        after: RunKey | None = None,
+        claimed: bool | None = None,
+        idle: float | None = None,
     ) -> AsyncIterator[Entry]:
         """See `Store.scan`."""
         ...

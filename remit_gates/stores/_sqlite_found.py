@@ -71,10 +71,19 @@ class FoundStore(AsyncStore):
         return await (await self._found()).delete(run)
 
     async def scan(
-        self, framework: str | None = None, namespace: str | None = None
+        self,
+        framework: str | None = None,
+        namespace: str | None = None,
+        *,
+        after: RunKey | None = None,
+        claimed: bool | None = None,
+        idle: float | None = None,
     ) -> AsyncIterator[Entry]:
         """See `Store.scan`."""
-        async for entry in (await self._found()).scan(framework, namespace):
+        store = await self._found()
+        async for entry in store.scan(
+            framework, namespace, after=after, claimed=claimed, idle=idle
+        ):
             yield entry
 
     async def prune(self, older_than: float) -> int:

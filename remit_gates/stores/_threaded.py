@@ -55,10 +55,16 @@ class ThreadedStore(AsyncStore):
         return await self._call(self._store.delete, run)
 
     async def scan(
-        self, framework: str | None = None, namespace: str | None = None
+        self,
+        framework: str | None = None,
+        namespace: str | None = None,
+        *,
+        after: RunKey | None = None,
+        claimed: bool | None = None,
+        idle: float | None = None,
     ) -> AsyncIterator[Entry]:
         """See `Store.scan`."""
-        entries = self._store.scan(framework, namespace)
+        entries = self._store.scan(framework, namespace, after=after, claimed=claimed, idle=idle)
         while page := await self._call(list, itertools.islice(entries, PAGE)):
             for entry in page:
                 yield entry

@@ -92,15 +92,29 @@ class MemoryStore(Store):
         with self._mine():
             return self._forget(run)
 
-    def scan(self, framework: str | None = None, namespace: str | None = None) -> Iterator[Entry]:
+    def scan(
+        self,
+        framework: str | None = None,
+        namespace: str | None = None,
+        *,
+        after: RunKey | None = None,
+        claimed: bool | None = None,
+        idle: float | None = None,
+    ) -> Iterator[Entry]:
         """See `Store.scan`."""
         with self._mine():
             runs = sorted(self._rows)
         for run in runs:
+            if after is not None and run <= after:
+                continue
             if framework in (None, run.framework) and namespace in (None, run.namespace):
                 with self._mine():
                     row, now = self._rows.get(run), self._clock()
-                if row is not None:
+                if (
+                    row is not None
+                    and claimed in (None, row.record.claim is not None)
+                    and (idle is None or row.updated < now - idle)
+                ):
                     yield Entry(run, _snapshot(row, now), row.updated)
 
     def prune(self, older_than: float) -> int:

@@ -105,12 +105,18 @@ class PostgresStore(_Connected, Store):
         """See `Store.delete`."""
         return perform(self._flows.call(_calls.delete(run)))
 
-    def scan(self, framework: str | None = None, namespace: str | None = None) -> Iterator[Entry]:
+    def scan(
+        self,
+        framework: str | None = None,
+        namespace: str | None = None,
+        *,
+        after: RunKey | None = None,
+        claimed: bool | None = None,
+        idle: float | None = None,
+    ) -> Iterator[Entry]:
         """See `Store.scan`."""
-        after: RunKey | None = None
-        while page := perform(self._flows.call(_calls.page(after, framework, namespace))):
-            yield from page
-            after = page[-1].run
+        for page in _calls.pages(framework, namespace, after, claimed, idle):
+            yield from perform(self._flows.call(page))
 
     def prune(self, older_than: float) -> int:
         """See `Store.prune`."""
@@ -176,14 +182,18 @@ class AsyncPostgresStore(_Connected, AsyncStore):
         return await aperform(self._flows.call(_calls.delete(run)))
 
     async def scan(
-        self, framework: str | None = None, namespace: str | None = None
+        self,
+        framework: str | None = None,
+        namespace: str | None = None,
+        *,
+        after: RunKey | None = None,
+        claimed: bool | None = None,
+        idle: float | None = None,
     ) -> AsyncIterator[Entry]:
         """See `Store.scan`."""
-        after: RunKey | None = None
-        while page := await aperform(self._flows.call(_calls.page(after, framework, namespace))):
-            for entry in page:
+        for page in _calls.pages(framework, namespace, after, claimed, idle):
+            for entry in await aperform(self._flows.call(page)):
                 yield entry
-            after = page[-1].run
 
     async def prune(self, older_than: float) -> int:
         """See `Store.prune`."""

@@ -95,12 +95,18 @@ class SqliteStore(Store):
         """See `Store.delete`."""
         return self._run(_calls.delete(run))
 
-    def scan(self, framework: str | None = None, namespace: str | None = None) -> Iterator[Entry]:
+    def scan(
+        self,
+        framework: str | None = None,
+        namespace: str | None = None,
+        *,
+        after: RunKey | None = None,
+        claimed: bool | None = None,
+        idle: float | None = None,
+    ) -> Iterator[Entry]:
         """See `Store.scan`."""
-        after: RunKey | None = None
-        while page := self._run(_calls.page(after, framework, namespace)):
-            yield from page
-            after = page[-1].run
+        for page in _calls.pages(framework, namespace, after, claimed, idle):
+            yield from self._run(page)
 
     def prune(self, older_than: float) -> int:
         """See `Store.prune`."""

@@ -67,8 +67,8 @@ class SyncBench(Bench[Store]):
     def sleep(self, seconds: float) -> None:
         time.sleep(seconds)
 
-    def scan(self, framework: str | None, namespace: str | None) -> list[Entry]:
-        return list(self.store.scan(framework, namespace))
+    def scan(self, *args: Any, **kwargs: Any) -> list[Entry]:
+        return list(self.store.scan(*args, **kwargs))
 
     def with_renewer(self, op: Op) -> Any:
         return op.on(self.on(self.store.renewer()))
@@ -101,8 +101,8 @@ class AsyncBench(Bench[AsyncStore]):
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
-    async def scan(self, framework: str | None, namespace: str | None) -> list[Entry]:
-        entries: AsyncIterator[Entry] = self.store.scan(framework, namespace)
+    async def scan(self, *args: Any, **kwargs: Any) -> list[Entry]:
+        entries: AsyncIterator[Entry] = self.store.scan(*args, **kwargs)
         return [entry async for entry in entries]
 
     async def with_renewer(self, op: Op) -> Any:

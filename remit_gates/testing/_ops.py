@@ -27,9 +27,18 @@ class Scan:
 
     framework: str | None = None
     namespace: str | None = None
+    after: Any = None
+    claimed: bool | None = None
+    idle: float | None = None
 
     def on(self, bench: Any) -> Any:
-        return bench.scan(self.framework, self.namespace)
+        return bench.scan(
+            self.framework,
+            self.namespace,
+            after=self.after,
+            claimed=self.claimed,
+            idle=self.idle,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,8 +42,8 @@ class Wrapper(Store):
     def delete(self, run: RunKey) -> bool:
         return self.inner.delete(run)
 
-    def scan(self, framework: str | None = None, namespace: str | None = None) -> Iterator[Entry]:
-        return self.inner.scan(framework, namespace)
+    def scan(self, *args: Any, **kwargs: Any) -> Iterator[Entry]:
+        return self.inner.scan(*args, **kwargs)
 
     def prune(self, older_than: float) -> int:
         return self.inner.prune(older_than)

@@ -339,12 +339,57 @@ class DeleteForgets(Whole):
 class ScanListsInOrder(Whole):
     def wrapped(self, store: MemoryStore) -> Store:
         class OnePage(Wrapper):
-            def scan(
-                self, framework: str | None = None, namespace: str | None = None
-            ) -> Iterator[Entry]:
-                return islice(self.inner.scan(framework, namespace), 1000)
+            def scan(self, *args: Any, **kwargs: Any) -> Iterator[Entry]:
+                return islice(self.inner.scan(*args, **kwargs), 1000)
 
         return OnePage(store)
+
+
+class ScanGoesOnBehindAKey(Whole):
+    def wrapped(self, store: MemoryStore) -> Store:
+        class Found(Wrapper):
+            """Goes on behind a record, and so needs one to go on behind."""
+
+            def scan(
+                self, *args: Any, after: RunKey | None = None, **kwargs: Any
+            ) -> Iterator[Entry]:
+                entries = self.inner.scan(*args, **kwargs)
+                if after is None:
+                    return entries
+                listed = list(entries)
+                runs = [entry.run for entry in listed]
+                return iter(listed[runs.index(after) + 1 :] if after in runs else [])
+
+        return Found(store)
+
+
+class ScanTellsClaimsApart(Whole):
+    def wrapped(self, store: MemoryStore) -> Store:
+        class Living(Wrapper):
+            """Takes an expired claim for none."""
+
+            def scan(
+                self, *args: Any, claimed: bool | None = None, **kwargs: Any
+            ) -> Iterator[Entry]:
+                for entry in self.inner.scan(*args, **kwargs):
+                    if claimed in (None, (entry.snapshot.lease_left or 0) > 0):
+                        yield entry
+
+        return Living(store)
+
+
+class ScanTellsWhatIsIdle(Whole):
+    def wrapped(self, store: MemoryStore) -> Store:
+        class Fresh(Wrapper):
+            """Takes a renewal for a change."""
+
+            def renew(self, run: RunKey, token: int, lease: float) -> bool:
+                renewed = self.inner.renew(run, token, lease)
+                if renewed:
+                    store._rows[run] = replace(store._rows[run], updated=store._clock())
+                return renewed
+
+        return Fresh(store)
 
 
 class PruneKeepsClaimsAndYoungOnes(Whole):

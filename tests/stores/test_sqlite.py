@@ -14,6 +14,7 @@ import pytest
 
 from remit_gates.errors import StoreUnavailable, UsageError
 from remit_gates.stores import as_async_store, as_store
+from remit_gates.stores._calls import pages
 from remit_gates.stores._sqlite_files import _HANDLES
 from remit_gates.stores._sqlite_found import _IN_MEMORY
 from remit_gates.stores.memory import MemoryStore
@@ -320,3 +321,12 @@ def test_an_aiosqlite_connection_must_be_open(file: Path) -> None:
             await as_async_store(aiosqlite.connect(file)).read(RUN)
 
     asyncio.run(check())
+
+
+def test_a_page_is_a_range_of_the_key(store: SqliteStore, other: sqlite3.Connection) -> None:
+    store.setup()
+    for after in (None, RUN):
+        page = next(pages("test", None, after, True, 60.0))
+        sql = f"EXPLAIN QUERY PLAN {store._sql[page.name]}"
+        [(*_, step)] = other.execute(sql, {**page.params, "table": "remit_gates"}).fetchall()
+        assert "(framework,namespace,run)>(?,?,?) AND (framework,namespace)<(?,?)" in step

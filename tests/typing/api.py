@@ -128,10 +128,12 @@ def stores(store: Store, run: RunKey) -> None:
     assert_type(store.swap(run, snapshot.version, snapshot.record, None), int | None)
     assert_type(store.renew(run, 1, 30.0), bool)
     assert_type(store.scan("langgraph"), Iterator[Entry])
+    assert_type(store.scan(after=run, claimed=True, idle=600.0), Iterator[Entry])
     assert_type(store.renewer(), Store)
 
 
 async def async_stores(store: AsyncStore, run: RunKey) -> None:
     assert_type((await store.read(run)).lease_left, float | None)
     assert_type(store.scan(), AsyncIterator[Entry])
+    assert_type(store.scan(after=run, claimed=False, idle=600.0), AsyncIterator[Entry])
     assert_type(store.renewer(), Store)

@@ -85,8 +85,8 @@ class Watched:
     def setup(self) -> None:
         self._call("setup")
 
-    def scan(self, framework: str | None = None, namespace: str | None = None) -> Iterator[Any]:
-        return self._store.scan(framework, namespace)
+    def scan(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
+        return self._store.scan(*args, **kwargs)
 
     def prune(self, older_than: float) -> int:
         return self._store.prune(older_than)

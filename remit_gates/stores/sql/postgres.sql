@@ -65,14 +65,22 @@ DELETE FROM {table}
 RETURNING 1
 
 -- name: page
-SELECT r.framework, r.namespace, r.run, r.version, r.record,
-       date_part('epoch', r.expires), date_part('epoch', c.now), date_part('epoch', r.updated)
-  FROM {table} AS r, (SELECT clock_timestamp() AS now) AS c
- WHERE (%(first)s OR (r.framework, r.namespace, r.run)
-                     > (%(after_framework)s, %(after_namespace)s, %(after_run)s))
-   AND (%(framework)s::text IS NULL OR r.framework = %(framework)s)
-   AND (%(namespace)s::text IS NULL OR r.namespace = %(namespace)s)
- ORDER BY r.framework, r.namespace, r.run
+-- The unnamed statement is planned with its parameters known, so what is NULL drops out, and
+-- the rest is a range of the primary key in its own order.
+SELECT framework, namespace, run, version, record,
+       date_part('epoch', expires), date_part('epoch', clock_timestamp()),
+       date_part('epoch', updated)
+  FROM {table}
+ WHERE (framework, namespace, run)
+       >= (%(start_framework)s, %(start_namespace)s, %(start_run)s)
+   AND (%(inclusive)s OR (framework, namespace, run)
+                         <> (%(start_framework)s, %(start_namespace)s, %(start_run)s))
+   AND (%(framework)s::text IS NULL OR framework = %(framework)s)
+   AND (%(namespace)s::text IS NULL OR namespace = %(namespace)s)
+   AND (%(claimed)s::boolean IS NULL OR (token IS NOT NULL) = %(claimed)s)
+   AND (%(idle)s::float8 IS NULL
+        OR updated < clock_timestamp() - %(idle)s::float8 * interval '1 second')
+ ORDER BY framework, namespace, run
  LIMIT %(limit)s
 
 -- name: prune

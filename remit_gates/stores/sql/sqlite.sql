@@ -54,13 +54,20 @@ DELETE FROM {table}
 RETURNING 1
 
 -- name: page
-SELECT r.framework, r.namespace, r.run, r.version, r.record, r.expires, c.now, r.updated
-  FROM {table} AS r, (SELECT (julianday('now') - 2440587.5) * 86400.0 AS now) AS c
- WHERE (:first OR (r.framework, r.namespace, r.run)
-                  > (:after_framework, :after_namespace, :after_run))
-   AND (:framework IS NULL OR r.framework = :framework)
-   AND (:namespace IS NULL OR r.namespace = :namespace)
- ORDER BY r.framework, r.namespace, r.run
+-- SQLite plans without the parameters, so the range of the primary key is always given: a
+-- blob sorts behind every text. A join, be it with one row, would have it sort the rows.
+SELECT framework, namespace, run, version, record, expires,
+       (julianday('now') - 2440587.5) * 86400.0, updated
+  FROM {table}
+ WHERE (framework, namespace, run) >= (:start_framework, :start_namespace, :start_run)
+   AND (framework, namespace) <= (coalesce(:framework, x''), coalesce(:namespace, x''))
+   AND (:inclusive OR (framework, namespace, run)
+                      <> (:start_framework, :start_namespace, :start_run))
+   AND (:framework IS NULL OR framework = :framework)
+   AND (:namespace IS NULL OR namespace = :namespace)
+   AND (:claimed IS NULL OR (token IS NOT NULL) = :claimed)
+   AND (:idle IS NULL OR updated < (julianday('now') - 2440587.5) * 86400.0 - :idle)
+ ORDER BY framework, namespace, run
  LIMIT :limit
 
 -- name: prune
