@@ -267,11 +267,24 @@ class Keeper:
         return None
 
     def release(
-        self, run: RunKey, pause: str | None, actor: str | None, reason: str | None
+        self,
+        run: RunKey,
+        pause: str | None,
+        actor: str | None,
+        reason: str | None,
+        seen: Record | None = None,
     ) -> Flow[bool | Denied]:
-        """Re-open what did not finish; whether there was anything to re-open."""
+        """Re-open what did not finish; whether there was anything to re-open.
+
+        Raises:
+            RemitError: The record is another than the one that was `seen`.
+        """
         for _ in range(TRIES):
             snap = yield Read(run)
+            if seen is not None and snap.record != seen:
+                raise RemitError(
+                    f"{run} changed since it was looked at. Nothing was released. Look again."
+                )
             claim, left = snap.record.claim, snap.lease_left
             if claim is not None and (yield Dead(claim.holder)):
                 left = 0.0

@@ -13,6 +13,7 @@ import os
 import secrets
 import socket
 from pathlib import Path
+from typing import Literal
 
 from remit_gates._model import Holder
 
@@ -24,17 +25,23 @@ def mint() -> Holder:
 
 def known_dead(holder: Holder) -> bool:
     """Whether the process behind `holder` has certainly ended."""
+    return liveness(holder) == "dead"
+
+
+def liveness(holder: Holder) -> Literal["alive", "dead", "unknown"]:
+    """Whether the process behind `holder` certainly runs, has certainly ended, or cannot be
+    told of from here."""
     if not holder.started or holder.host != _host():
-        return False
+        return "unknown"
     if holder.pid == os.getpid():
-        return holder.started != _own_start(os.getpid())
+        return "alive" if holder.started == _own_start(os.getpid()) else "dead"
     try:
         state, started = _stat(holder.pid)
     except FileNotFoundError:
-        return True
+        return "dead"
     except (OSError, ValueError, IndexError):
-        return False
-    return started != holder.started or state in "ZX"
+        return "unknown"
+    return "dead" if started != holder.started or state in "ZX" else "alive"
 
 
 @functools.cache

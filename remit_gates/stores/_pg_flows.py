@@ -22,7 +22,9 @@ from remit_gates.errors import (
 )
 from remit_gates.stores import _calls
 from remit_gates.stores._calls import PAGE, Call
+from remit_gates.stores._checks import Check
 from remit_gates.stores._pg_address import Address, address
+from remit_gates.stores._pg_checks import checks
 from remit_gates.stores._pg_sources import (
     Borrowed,
     Colour,
@@ -82,6 +84,7 @@ class Flows:
         )
         self._cursor = colour.cursor
         self._table = table
+        self._qualified = _qualified(table, schema)
         self._sql = _composed(table, schema)
         self._checked = False
 
@@ -106,6 +109,17 @@ class Flows:
             finally:
                 yield from self._source.give(connection)
             return call.parse(rows)
+
+    def checks(self) -> Steps[tuple[Check, ...]]:
+        """Look at the server's settings, whether or not the table is there."""
+        connection = yield from self._taken()
+        try:
+            rows = yield from self._rows(connection, "settings", {"table": self._qualified})
+        except psycopg.Error as error:
+            raise self._translated(error, False) from self.address.clean(error)
+        finally:
+            yield from self._source.give(connection)
+        return tuple(checks(rows[0]))
 
     def prune(self, older_than: float) -> Steps[int]:
         """Prune page by page, so that no statement keeps many rows locked."""
@@ -228,13 +242,16 @@ def _harmless(error: Exception, lost: bool, sent: bool, call: Call[Any]) -> bool
     return lost and not isinstance(error, TimedOut) and (call.repeatable or not sent)
 
 
+def _qualified(name: str, schema: str | None) -> str:
+    place = () if schema is None else (schema,)
+    return sql.Identifier(*place, name).as_string(None)
+
+
 def _composed(table: str, schema: str | None) -> dict[str, bytes]:
     """The statements with the names in place, ready to be sent."""
-    place = () if schema is None else (schema,)
-    names = {
-        "table": sql.Identifier(*place, table),
-        "meta": sql.Identifier(*place, META),
-        "schema": sql.Identifier(schema or "public"),
+    quoted = {
+        "table": _qualified(table, schema),
+        "meta": _qualified(META, schema),
+        "schema": _qualified(schema or "public", None),
     }
-    quoted = {key: name.as_string(None) for key, name in names.items()}
     return {name: text.format(**quoted).encode() for name, text in statements("postgres").items()}

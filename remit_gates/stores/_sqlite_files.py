@@ -16,6 +16,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
+from urllib.parse import quote
 
 
 class Handle:
@@ -24,11 +25,13 @@ class Handle:
     Args:
         path: The file.
         timeout: Seconds to wait for a lock of SQLite's.
+        create: Whether to make the file and to change its journal.
     """
 
-    def __init__(self, path: str, timeout: float) -> None:
+    def __init__(self, path: str, timeout: float, create: bool = True) -> None:
         self._path = path
         self._timeout = timeout
+        self._create = create
         self._connection: sqlite3.Connection | None = None
         self._durable: bool | None = None
         self._lock = threading.Lock()
@@ -44,7 +47,8 @@ class Handle:
         """The connection, for this thread alone while the context lasts."""
         with self._lock:
             if self._connection is None:
-                self._connection = _connect(self._path, self._timeout)
+                connect = _connect if self._create else _visit
+                self._connection = connect(self._path, self._timeout)
             yield self._connection
 
     def synchronous(self, connection: sqlite3.Connection, durable: bool) -> None:
@@ -91,6 +95,17 @@ def _after_fork() -> None:
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
+    )
+
+
+def _visit(path: str, timeout: float) -> sqlite3.Connection:
+    """A connection to a file that is there, whose journal stays as it is."""
+    return sqlite3.connect(
+        f"file:{quote(path)}?mode=rw",
+        uri=True,
+        timeout=timeout,
+        isolation_level=None,
+        check_same_thread=False,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from remit_gates._model import Record, RunKey, Snapshot
 from remit_gates.errors import StoreMisconfigured
+from remit_gates.stores._checks import Check
 from remit_gates.stores._protocol import Entry, Store
 
 
@@ -130,6 +131,12 @@ class MemoryStore(Store):
 
     def setup(self) -> None:
         """See `Store.setup`. There is nothing to do."""
+
+    def checks(self) -> tuple[Check, ...]:
+        """What can be said of the store."""
+        says = "memory: the records live and die with one process"
+        mend = "give processes a store that they share, such as sqlite:///claims.db"
+        return (Check("durability", "warn", says, mend),)
 
     def close(self) -> None:
         """See `Store.close`. The records stay as long as the store does."""

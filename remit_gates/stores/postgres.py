@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from remit_gates._model import Record, RunKey, Snapshot
 from remit_gates.errors import MissingExtra
 from remit_gates.stores import _calls
+from remit_gates.stores._checks import Check
 from remit_gates.stores._protocol import AsyncStore, Entry, Store
 from remit_gates.stores._steps import aperform, perform
 from remit_gates.stores.sql import TABLE
@@ -125,6 +126,14 @@ class PostgresStore(_Connected, Store):
     def setup(self) -> None:
         """See `Store.setup`."""
         perform(self._flows.setup())
+
+    def checks(self) -> tuple[Check, ...]:
+        """What can be said of the server, whether or not the table is there.
+
+        Raises:
+            StoreUnavailable: The server cannot be reached.
+        """
+        return perform(self._flows.checks())
 
     def close(self) -> None:
         """See `Store.close`. A later call opens anew."""

@@ -20,12 +20,15 @@ from remit_gates.errors import (
     OutcomeUnknown,
     RemitError,
     SchemaMismatch,
+    SetupRequired,
     StoreUnavailable,
     UsageError,
 )
 from remit_gates.stores import _calls
 from remit_gates.stores._calls import PAGE, Call
+from remit_gates.stores._checks import Check
 from remit_gates.stores._protocol import Entry, Store
+from remit_gates.stores._sqlite_checks import checks
 from remit_gates.stores._sqlite_files import Handle
 from remit_gates.stores.sql import META, SCHEMA, TABLE, statements
 
@@ -40,13 +43,20 @@ class SqliteStore(Store):
         path: The file; it need not exist yet, but its folder must.
         table: Name of the table.
         timeout: Seconds to wait for a lock of SQLite's.
+        create: Whether to make the file and the table where they are missing, and to change
+            the file's journal to WAL; if not, `SetupRequired` is raised where they are.
 
     Raises:
         UsageError: `path` names no file.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, table: str = TABLE, timeout: float = 5.0
+        self,
+        path: str | os.PathLike[str],
+        *,
+        table: str = TABLE,
+        timeout: float = 5.0,
+        create: bool = True,
     ) -> None:
         name = os.fspath(path)
         if name in ("", ":memory:"):
@@ -57,6 +67,7 @@ class SqliteStore(Store):
         # What is relative stays where it is when the process changes its folder.
         self.path = str(Path(name).absolute())
         self._timeout = timeout
+        self._create = create
         self._table = table
         names = {
             "table": _quoted(table),
@@ -120,6 +131,18 @@ class SqliteStore(Store):
         self._ready = False
         self._run(_calls.version(self._table))
 
+    def checks(self) -> tuple[Check, ...]:
+        """What can be said of the file, whether or not the table is there.
+
+        Raises:
+            StoreUnavailable, SetupRequired: As for `read`.
+        """
+        try:
+            with self._handle().open() as connection:
+                return tuple(checks(self.path, connection))
+        except sqlite3.Error as error:
+            raise self._translated(error, False) from error
+
     def close(self) -> None:
         """See `Store.close`. A later call opens anew."""
         for handle in list(self._handles):
@@ -131,10 +154,7 @@ class SqliteStore(Store):
 
     def _run(self, call: Call[T]) -> T:
         """Perform `call`; the one place where SQLite's errors become ours."""
-        handle: Handle | None = getattr(self._local, "handle", None)
-        if handle is None:
-            handle = self._local.handle = Handle(self.path, self._timeout)
-            self._handles.add(handle)
+        handle = self._handle()
         committing = False
         try:
             with handle.open() as connection:
@@ -155,6 +175,16 @@ class SqliteStore(Store):
         except sqlite3.Error as error:
             raise self._translated(error, committing and not call.repeatable) from error
 
+    def _handle(self) -> Handle:
+        """The handle of this thread."""
+        handle: Handle | None = getattr(self._local, "handle", None)
+        if handle is None:
+            handle = self._local.handle = Handle(self.path, self._timeout, self._create)
+            self._handles.add(handle)
+        if not self._create and not Path(self.path).exists():
+            raise self._setup_required(f"There is no file {self.path}.")
+        return handle
+
     def _prepare(self, connection: sqlite3.Connection) -> None:
         """Create the table unless it is there, and refuse one of a newer release."""
         ask = (self._sql["version"], {"table": self._table})
@@ -164,6 +194,8 @@ class SqliteStore(Store):
             if "no such table" not in str(error):
                 raise
             found = []
+        if not found and not self._create:
+            raise self._setup_required(f"There is no table {self._table} in {self.path}.")
         if not found:
             with _writing(connection):
                 for name in ("create_meta", "create_table", "create_trigger"):
@@ -177,6 +209,12 @@ class SqliteStore(Store):
                 f" knows {SCHEMA} at most. Nothing was read or changed. Upgrade remit-gates."
             )
         self._ready = True
+
+    def _setup_required(self, found: str) -> SetupRequired:
+        return SetupRequired(
+            f"{found} Nothing was made or changed. Look whether this is the file of the gate;"
+            " if it is to become so, run `remit-gates setup URL`."
+        )
 
     def _translated(self, error: sqlite3.Error, unsure: bool) -> RemitError:
         # Somebody may have removed the table; the next call looks again.

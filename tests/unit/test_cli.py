@@ -33,7 +33,7 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, err = run(capsys, "--help")
     assert status == 0
     assert err == ""
-    for command in ("demo", "setup", "release"):
+    for command in ("demo", "ls", "show", "release", "prune", "setup", "doctor"):
         assert f"    {command} " in out
         status, text, _ = run(capsys, command, "--help")
         assert status == 0
@@ -104,7 +104,7 @@ def test_release_reopens_what_failed(capsys: pytest.CaptureFixture[str], sqlite_
     with pytest.raises(ZeroDivisionError), gate.passage("order-17", pause="approve", answer="yes"):
         raise ZeroDivisionError
     command = ["release", sqlite_url, "order-17", "--framework", "gate"]
-    assert run(capsys, *command, "--actor", "me", "--reason", "mended") == (
+    assert run(capsys, *command, "--actor", "me", "--reason", "mended", "--yes") == (
         0,
         "gate:/order-17 may be answered again.\n",
         "",
@@ -120,16 +120,17 @@ def test_release_of_one_pause_leaves_the_others(
     with pytest.raises(ZeroDivisionError), gate.passage("order-17", pause="approve", answer="yes"):
         raise ZeroDivisionError
     command = ["release", sqlite_url, "order-17", "--framework", "gate", "--namespace", "shop"]
-    status, _, err = run(capsys, *command, "--pause", "another")
+    status, _, err = run(capsys, *command, "--yes", "--pause", "another")
     assert status == 1
     assert "gate:shop/order-17 has nothing to release" in one_line(err)
-    assert run(capsys, *command, "--pause", "approve")[0] == 0
+    assert run(capsys, *command, "--yes", "--pause", "approve")[0] == 0
 
 
 def test_release_of_an_unknown_run_is_a_failure(
     capsys: pytest.CaptureFixture[str], sqlite_url: str
 ) -> None:
-    status, out, err = run(capsys, "release", sqlite_url, "nobody")
+    run(capsys, "setup", sqlite_url)
+    status, out, err = run(capsys, "release", sqlite_url, "nobody", "--yes")
     assert (status, out) == (1, "")
     assert "langgraph:/nobody has nothing to release" in one_line(err)
 

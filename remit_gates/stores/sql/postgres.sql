@@ -100,6 +100,19 @@ RETURNING 1
 -- name: version
 SELECT version FROM {meta} WHERE name = %(table)s
 
+-- name: settings
+-- What decides whether an acknowledged claim can be lost. Every role may ask for it.
+SELECT current_setting('server_version'),
+       pg_is_in_recovery(),
+       current_setting('transaction_read_only'),
+       current_setting('fsync'),
+       current_setting('full_page_writes'),
+       current_setting('synchronous_commit'),
+       current_setting('synchronous_standby_names'),
+       (SELECT count(*) FROM pg_stat_replication),
+       (SELECT bool_and(has_table_privilege(to_regclass(%(table)s), needed))
+          FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS needed)
+
 -- name: create_schema
 CREATE SCHEMA IF NOT EXISTS {schema}
 
