@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from importlib import metadata
-from typing import Final
+from typing import Any, Final
 
 from remit_gates._cli.common import document, looking
 from remit_gates._cli.setup import PROBE
@@ -106,20 +106,21 @@ def _clock(ahead: float, took: float) -> Check:
     )
 
 
-def _settings(store: Store) -> Iterator[Check]:
+def _settings(store: Any) -> Iterator[Check]:
     """What the store says of itself, as far as its kind can."""
-    if hasattr(store, "checks"):
-        try:
-            yield from store.checks()
-        except SetupRequired:
-            return  # there is nothing yet to look at, which was told
-        except StoreError as error:
-            yield Check("settings", "fail", str(error), "look at the server's log")
-    if hasattr(store, "misconfigured"):
-        faults = store.misconfigured()
-        yield from (Check("settings", "fail", fault) for fault in faults)
-        if not faults:
-            yield Check("settings", "ok", "nothing there that can lose a claim")
+    checks, misconfigured = (getattr(store, name, None) for name in ("checks", "misconfigured"))
+    try:
+        if checks is not None:
+            yield from checks()
+        if misconfigured is not None:
+            faults = misconfigured()
+            yield from (Check("settings", "fail", fault) for fault in faults)
+            if not faults:
+                yield Check("settings", "ok", "nothing there that can lose a claim")
+    except SetupRequired:
+        return  # there is nothing yet to look at, which was told
+    except StoreError as error:
+        yield Check("settings", "fail", str(error), "look at the server's log")
 
 
 def _frameworks() -> Iterator[Check]:

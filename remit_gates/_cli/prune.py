@@ -30,15 +30,15 @@ def prune(arguments: argparse.Namespace) -> int:
                 document({"pruned": 0, "would_prune": count, "failed": failed})
             else:
                 print(
-                    f"{count} records have {which}; {failed} of them failed. They would be"
+                    f"Records with {which}: {count}, of which {failed} failed. They would be"
                     " forgotten. Nothing was changed."
                 )
             return 0
-        what = f"Every record that has {which} is forgotten, and with it which answers were given."
+        what = f"Every record with {which} is forgotten, and with it which answers were given."
         confirm(what, "Go on?", "Nothing was forgotten.", yes=arguments.yes)
         count = store.prune(seconds)
     if arguments.json:
         document({"pruned": count})
     else:
-        print(f"{count} records were forgotten.")
+        print(f"Records forgotten: {count}.")
     return 0

@@ -11,22 +11,7 @@ import pytest
 
 from remit_gates import Gate, cli
 from remit_gates.errors import StoreUnavailable
-
-
-def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
-    try:
-        status = cli.main(argv)
-    except SystemExit as ended:
-        status = ended.code if isinstance(ended.code, int) else 0
-    out, err = capsys.readouterr()
-    return status, out, err
-
-
-def one_line(err: str) -> str:
-    assert err.startswith("remit-gates: error: ")
-    assert err.count("\n") == 1
-    assert "Traceback" not in err
-    return err
+from tests.unit.commands import one_line, run
 
 
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
