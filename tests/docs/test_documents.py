@@ -7,35 +7,52 @@ it have defined, and with `await` allowed at the top. Two things are put in its 
   document shows the URL that a reader would write;
 - what a document needs and should not show stands in a comment that starts with
   `<!-- python` on a line of its own; it runs like a block.
+
+Every `$ remit-gates ...` of a console block is one that the command understands. In the
+documents of `RUN_COMMANDS` they also run, between the blocks of Python, and end with status 0
+or with the one that a comment `# exit status N` names. A line of output that is shown there
+and holds no figure is one that was printed.
 """
 
 from __future__ import annotations
 
 import ast
 import asyncio
+import contextlib
 import gc
 import inspect
+import io
 import re
+import shlex
+import sys
 import textwrap
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
+
+from remit_gates import cli
+from tests.unit.commands import Terminal
 
 
 ROOT = Path(__file__).resolve().parents[2]
 FENCE = re.compile(r"(?P<indent>[ ]*)(?P<ticks>`{3,})(?P<language>\w*)")
 
 
+RUN_COMMANDS = {"operations.md"}
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block of Python and the line of its document before its first."""
+    """A block of Python or of commands, and the line of its document before its first."""
 
     source: str
     line: int
+    language: str = "python"
 
 
 def documents() -> list[Path]:
@@ -50,28 +67,37 @@ def blocks(text: str) -> Iterator[Block]:
         ValueError: A block has no end, so nobody can say what is in it.
     """
     lines = text.splitlines()
-    start, closing, runs = 0, None, False
+    start, closing, runs = 0, None, ""
     for number, line in enumerate(lines, 1):
         if closing is not None:
             if line.rstrip() == closing:
                 if runs:
-                    yield Block(textwrap.dedent("\n".join(lines[start : number - 1])), start)
+                    source = textwrap.dedent("\n".join(lines[start : number - 1]))
+                    yield Block(source, start, runs)
                 closing = None
         elif line.rstrip() == "<!-- python":
-            start, closing, runs = number, "-->", True
+            start, closing, runs = number, "-->", "python"
         elif fence := FENCE.match(line):
             closing = fence["indent"] + fence["ticks"]
-            start, runs = number, fence["language"] == "python"
+            start = number
+            runs = fence["language"] if fence["language"] in ("python", "console") else ""
     if closing is not None:
         raise ValueError(f"the block that opens in line {start} has no end")
 
 
-def run(text: str, name: str, postgres: Callable[[], str]) -> dict[str, Any]:
-    """Run the blocks of `text`; the names they defined. Tracebacks point into `name`."""
+def run(
+    text: str, name: str, postgres: Callable[[], str], *, commands: bool = False
+) -> dict[str, Any]:
+    """Run the blocks of `text`, and its `commands` if asked to; the names they defined.
+    Tracebacks point into `name`."""
     namespace: dict[str, Any] = {"__name__": "__main__"}
     loop = asyncio.new_event_loop()
     try:
         for block in blocks(text):
+            if block.language == "console":
+                for shown in commands_of(block) if commands else ():
+                    perform(shown)
+                continue
             tree = _Urls(postgres).visit(ast.parse(block.source, name))
             ast.increment_lineno(tree, block.line)
             code = compile(
@@ -90,6 +116,42 @@ def run(text: str, name: str, postgres: Callable[[], str]) -> dict[str, Any]:
     finally:
         loop.close()
     return namespace
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A command as a document shows it, with the status and the output that it shows."""
+
+    words: list[str]
+    status: int
+    output: list[str]
+
+
+def commands_of(block: Block) -> Iterator[Shown]:
+    """The commands of ours in a console block."""
+    for part in re.split(r"^\$ ", block.source, flags=re.MULTILINE)[1:]:
+        line, _, output = part.partition("\n")
+        if line.startswith("remit-gates "):
+            status = re.search(r"# exit status (\d+)", line)
+            words = shlex.split(line, comments=True)[1:]
+            yield Shown(words, int(status[1]) if status else 0, output.splitlines())
+
+
+def perform(shown: Shown) -> None:
+    """Run a command at a terminal at which somebody says yes."""
+    with (
+        contextlib.redirect_stdout(io.StringIO()) as out,
+        contextlib.redirect_stderr(out),
+        mock.patch.object(sys, "stdin", Terminal("y\n")),
+    ):
+        status = cli.main(shown.words)
+    assert status == shown.status, out.getvalue()
+    printed = {
+        " ".join(line.rpartition("[y/N] ")[2].split()) for line in out.getvalue().splitlines()
+    }
+    for line in shown.output:
+        if line.strip() and not re.search(r"\d", line.replace("order-", "")):
+            assert " ".join(line.split()) in printed, (line, printed)
 
 
 class _Urls(ast.NodeTransformer):
@@ -116,6 +178,7 @@ def test_document(
         document.read_text(encoding="utf-8"),
         str(document),
         lambda: request.getfixturevalue("postgres_url"),
+        commands=document.name in RUN_COMMANDS,
     )
     # A reader's program ends here, and with it whatever the blocks left open.
     namespace.clear()
@@ -125,7 +188,29 @@ def test_document(
 
 
 def test_the_readme_shows_code() -> None:
-    assert list(blocks((ROOT / "README.md").read_text(encoding="utf-8")))
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [block for block in blocks(readme) if block.language == "python"]
+
+
+@pytest.mark.parametrize(
+    "document", documents(), ids=lambda path: path.relative_to(ROOT).as_posix()
+)
+def test_the_command_understands_what_is_shown(document: Path) -> None:
+    for block in blocks(document.read_text(encoding="utf-8")):
+        if block.language == "console":
+            for shown in commands_of(block):
+                cli._parser().parse_args(shown.words)
+
+
+def test_the_runbook_runs() -> None:
+    text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    shown = [
+        shown.words[0]
+        for block in blocks(text)
+        if block.language == "console"
+        for shown in commands_of(block)
+    ]
+    assert set(shown) == {"doctor", "ls", "show", "release", "prune", "setup"}
 
 
 DOCUMENT = """\
@@ -178,3 +263,35 @@ def test_a_block_that_never_closes_is_an_error() -> None:
 
 def test_a_block_shown_inside_another_does_not_run() -> None:
     assert list(blocks("````text\n```python\n1 / 0\n```\n````\n")) == []
+
+
+COMMANDS = """\
+```console
+$ remit-gates setup sqlite:///claims.db
+The store is ready.
+$ remit-gates show sqlite:///claims.db order-17    # exit status 1: it is not there
+$ psql
+no output of ours
+```
+"""
+
+
+def test_commands_run_where_they_are_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run(COMMANDS, "document.md", lambda: "")
+    assert list(tmp_path.iterdir()) == []
+    run(COMMANDS, "document.md", lambda: "", commands=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["claims.db"]
+
+
+@pytest.mark.parametrize(
+    ("shown", "instead"),
+    [("is ready", "was ready"), ("# exit status 1", ""), ("status 1", "status 2")],
+)
+def test_what_is_shown_of_a_command_is_what_it_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shown: str, instead: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    wrong = COMMANDS.replace(shown, instead)
+    with pytest.raises((AssertionError, SystemExit)):
+        run(wrong, "document.md", lambda: "", commands=True)

@@ -63,17 +63,16 @@ def test_each_operation_is_one_statement(store: PostgresStore, through: Proxy) -
 
 
 def test_a_scan_asks_only_for_what_is_wanted(store: PostgresStore, through: Proxy) -> None:
-    for number in range(FIRST + PAGE):
+    for number in range(FIRST + PAGE + 1):
         store.swap(replace(RUN, run=f"{number:04}"), None, settled(1), None, False)
     counted = PostgresStore(through.url)
     counted.read(RUN)
     before = through.executed
     assert len(list(islice(counted.scan(), FIRST))) == FIRST
     assert through.executed - before == 1
-    # Two full pages, and a third to see that nothing is left.
-    assert len(list(counted.scan())) == FIRST + PAGE
+    # Two full pages, and one that is not, so it was the last.
+    assert len(list(counted.scan())) == FIRST + PAGE + 1
     assert through.executed - before == 4
-    # Nothing matches, which one statement tells.
     assert list(counted.scan(claimed=True)) == []
     assert through.executed - before == 5
     counted.close()
