@@ -56,7 +56,7 @@ $(VENV)/.demo: pyproject.toml tools/envs.py
 	@$(call setup,--extras langgraph sqlite)
 
 $(VENV)/.dev: pyproject.toml tools/envs.py
-	@$(call setup,--extras langgraph sqlite postgres http otel --groups dev)
+	@$(call setup,--extras langgraph sqlite postgres http otel cli --groups dev)
 
 # The stamp is touched last, so that a set-up that was cut short is done again.
 define setup

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,11 +56,11 @@ def main() -> None:
         print(f"filling a table with {args.records} records")
         size = _fill(url, args.records)
         pages = {
-            name: _measured(lambda words=words: _command(url, *words), args.repetitions)
+            name: _measured(partial(_command, url, *words), args.repetitions)
             for name, words in _pages(args.records).items()
         }
-        pages["first page, as a process"] = _measured(lambda: _process(url), args.repetitions)
-        pages["every record read: prune --dry-run"] = _measured(lambda: _counted(url), 1)
+        pages["first page, as a process"] = _measured(partial(_process, url), args.repetitions)
+        pages["every record read: prune --dry-run"] = _measured(partial(_counted, url), 1)
     results = {
         "records": args.records,
         "bytes": size,

@@ -18,9 +18,9 @@ import os, sys
 from remit_gates import Gate
 
 url, run, namespace, actor = sys.argv[1:]
-passage = Gate(url, namespace=namespace).passage(run, pause="approve", answer="x", actor=actor)
-passage.__enter__()
-os._exit(0)
+gate = Gate(url, namespace=namespace)
+with gate.passage(run, pause="approve", answer="x", actor=actor):
+    os._exit(0)
 """
 
 

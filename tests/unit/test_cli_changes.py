@@ -161,12 +161,12 @@ def test_what_was_shown_is_what_is_released(
     fail(sqlite_url, "order-17")
 
     class Thinking(Terminal):
-        def readline(self, *_: Any) -> str:
+        def isatty(self) -> bool:
             with Gate(sqlite_url).passage("order-17"):
                 pass
-            return "y\n"
+            return True
 
-    monkeypatch.setattr(sys, "stdin", Thinking())
+    monkeypatch.setattr(sys, "stdin", Thinking("y\n"))
     status, out, err = run(capsys, "release", sqlite_url, "order-17", *GATE)
     assert (status, out) == (1, "")
     assert "gate:/order-17 changed since it was looked at. Nothing was released." in err

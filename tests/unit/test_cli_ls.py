@@ -135,11 +135,14 @@ def test_only_the_page_is_read(
 ) -> None:
     monkeypatch.setattr(_calls, "FIRST", 2)
     monkeypatch.setattr(_calls, "PAGE", 2)
-    read = []
+    read: list[Any] = []
     entries = _calls._entries
-    monkeypatch.setattr(
-        _calls, "_entries", lambda rows: [read.append(1) or entry for entry in entries(rows)]
-    )
+
+    def noted(rows: list[Any]) -> list[Any]:
+        read.extend(rows)
+        return entries(rows)
+
+    monkeypatch.setattr(_calls, "_entries", noted)
     told(capsys, "ls", url, "--limit", "1")
     assert len(read) == 2
 
