@@ -10,23 +10,35 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import Any
+from typing import Any, Final, cast
 
 from remit_gates import open_store
 from remit_gates.errors import RemitError, UsageError
 from remit_gates.stores import Store
 
 
+PATIENCE: Final = 10.0
+"""Seconds to wait for a host."""
+
+LONG: Final = 600.0
+"""Seconds to wait for a statement that has much to look through."""
+
+
 @contextmanager
-def looking(url: str) -> Iterator[Store]:
+def looking(url: str, *, long: bool = False) -> Iterator[Store]:
     """The store that `url` names, which is not made if it is not there: a mistyped file is
-    told and not created."""
+    told and not created. One that may take `long` waits for statements that have to look
+    through a whole table, though no longer than others for a host that does not answer."""
     store = open_store(url)
     if url.startswith("sqlite:"):
         from remit_gates.stores.sqlite import SqliteStore
 
-        if isinstance(store, SqliteStore):
-            store = SqliteStore(store.path, create=False)
+        store = SqliteStore(cast(SqliteStore, store).path, create=False)
+    elif long and url.startswith(("postgresql:", "postgres:")):
+        from remit_gates.stores._pg_address import address
+        from remit_gates.stores.postgres import PostgresStore
+
+        store = PostgresStore(address(url, PATIENCE), timeout=LONG)
     with closing(store):
         yield store
 

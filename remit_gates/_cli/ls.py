@@ -32,7 +32,7 @@ def ls(arguments: argparse.Namespace) -> int:
     """Print the runs that match, in the order of their keys."""
     entries: list[Entry] = []
     following = False
-    with looking(arguments.url) as store:
+    with looking(arguments.url, long=True) as store:
         for entry in _matching(store, arguments):
             if len(entries) == arguments.limit:
                 following = True

@@ -18,7 +18,7 @@ def prune(arguments: argparse.Namespace) -> int:
         RemitError: It was not confirmed.
     """
     seconds, text = arguments.older_than
-    with looking(arguments.url) as store:
+    with looking(arguments.url, long=True) as store:
         since = moment(store.read(PROBE).now - seconds)
         which = f"no claim and did not change for {text}, that is since {since}"
         if arguments.dry_run:

@@ -47,15 +47,14 @@ def limit(text: str) -> int:
 def key(text: str) -> RunKey:
     """The key of a run, as `written` writes it."""
     try:
-        framework, namespace, run = parts = json.loads(text)
+        parts = json.loads(text)
     except ValueError:
-        parts = framework = namespace = run = None
-    if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
-        raise argparse.ArgumentTypeError(
-            f'{text!r} is no key, such as ["langgraph", "", "order-17"], which the page before'
-            " tells"
-        )
-    return RunKey(framework, namespace, run)
+        parts = None
+    if isinstance(parts, list) and len(parts) == 3 and all(isinstance(part, str) for part in parts):
+        return RunKey(*parts)
+    raise argparse.ArgumentTypeError(
+        f'{text!r} is no key, such as ["langgraph", "", "order-17"], which the page before tells'
+    )
 
 
 def written(run: RunKey) -> str:

@@ -11,8 +11,10 @@ import psycopg
 import pytest
 
 from remit_gates import cli
-from remit_gates._cli import doctor
+from remit_gates._cli import common, doctor
 from remit_gates.stores import _pg_checks
+from remit_gates.stores._pg_sources import Own
+from remit_gates.stores.postgres import PostgresStore
 from tests.servers import Postgres, postgres_server
 from tests.unit.commands import abandon, fail, one_line, run, settle, told
 
@@ -51,6 +53,18 @@ def test_the_commands(capsys: pytest.CaptureFixture[str], url: str) -> None:
     assert told(capsys, "prune", url, "--older-than", "1h", "--yes") == {"pruned": 0}
     assert told(capsys, "prune", url, "--older-than", "0s", "--dry-run")["would_prune"] == 3
     assert told(capsys, "prune", url, "--older-than", "0s", "--yes") == {"pruned": 3}
+
+
+def test_a_long_look_is_waited_for_and_a_lost_host_is_not(postgres_url: str) -> None:
+    with common.looking(postgres_url, long=True) as store:
+        assert isinstance(store, PostgresStore)
+        own = store._flows._source
+        assert isinstance(own, Own)
+        assert (own._limit, own._options["connect_timeout"]) == (common.LONG, common.PATIENCE)
+    with common.looking(postgres_url) as store:
+        assert isinstance(store, PostgresStore)
+        assert isinstance(store._flows._source, Own)
+        assert store._flows._source._limit == common.PATIENCE
 
 
 def test_without_a_table_the_commands_say_so(
