@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -55,10 +56,13 @@ def main() -> None:
     with _database(args.url) as url:
         print(f"filling a table with {args.records} records")
         size = _fill(url, args.records)
+        from remit_gates import cli  # noqa: F401 -- what Python takes to load it is its own row
+
         pages = {
             name: _measured(partial(_command, url, *words), args.repetitions)
             for name, words in _pages(args.records).items()
         }
+        pages["first page, of an open store"] = _measured(_scan(url), args.repetitions)
         pages["first page, as a process"] = _measured(partial(_process, url), args.repetitions)
         pages["every record read: prune --dry-run"] = _measured(partial(_counted, url), 1)
     results = {
@@ -122,6 +126,15 @@ def _output(*words: str) -> Any:
     if status != 0:
         raise SystemExit(f"{words[0]} ended with {status}")
     return json.loads(out.getvalue())
+
+
+def _scan(url: str) -> Callable[[], int]:
+    """Reads what a page takes, by a store that is connected; how many runs it got."""
+    from remit_gates.stores.postgres import PostgresStore
+
+    store = PostgresStore(url)
+    store.setup()
+    return lambda: len(list(islice(store.scan(), 51)))
 
 
 def _process(url: str) -> int:
