@@ -7,11 +7,13 @@ package loads no framework and no driver.
 
 from __future__ import annotations
 
-from remit_gates._gate import AsyncGate, Gate, current_claim, release
+from remit_gates._gate import AsyncGate, Gate, current_claim, history, release
+from remit_gates._history import Attempt, Release
 from remit_gates._keeper import ActiveClaim
 from remit_gates._model import (
     Claim,
     Consumption,
+    Continuation,
     Holder,
     Intent,
     Outcome,
@@ -52,9 +54,11 @@ __all__ = [
     "ActiveClaim",
     "AlreadyConsumed",
     "AsyncGate",
+    "Attempt",
     "Claim",
     "ClaimLost",
     "Consumption",
+    "Continuation",
     "Event",
     "Gate",
     "GateNotEngaged",
@@ -70,6 +74,7 @@ __all__ = [
     "Policy",
     "Reason",
     "Record",
+    "Release",
     "RemitError",
     "ResumeRefused",
     "RunKey",
@@ -83,6 +88,7 @@ __all__ = [
     "UnsupportedVersion",
     "UsageError",
     "current_claim",
+    "history",
     "observed",
     "open_store",
     "release",

@@ -6,26 +6,43 @@ import json
 from dataclasses import fields
 from typing import Any, Final
 
-from remit_gates._model import Claim, Consumption, Holder, Intent, Outcome, Phase, Record
+from remit_gates._model import (
+    Claim,
+    Consumption,
+    Continuation,
+    Holder,
+    Intent,
+    Outcome,
+    Phase,
+    Record,
+)
 from remit_gates.errors import SchemaMismatch
 
 
-FORMAT: Final = 1
-"""Version of the written form. A larger one is refused, never guessed at."""
+FORMAT: Final = 2
+"""Version of the written form. A larger one is refused, never guessed at.
+
+2 added what the audit needs: earlier attempts, who went on with an answer, what was
+released, and recorded answers.
+"""
 
 
 _WRITER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 _DEFAULTS: Final = {
     kind: tuple((spec.name, spec.default) for spec in fields(kind))
-    for kind in (Record, Claim, Consumption, Outcome)
+    for kind in (Record, Claim, Consumption, Outcome, Continuation)
 }
 """What each kind of value is written as, and what is left out."""
 
 
 def encode(record: Record) -> str:
-    """The canonical text of `record`: compact JSON, sorted keys, defaults left out."""
-    return _WRITER.encode({"format": FORMAT, **_slim(record)})
+    """The canonical text of `record`: compact JSON, sorted keys, defaults left out.
+
+    It has the oldest format that can say it, so that while workers are being upgraded, an
+    older one is shut out only from what it does not know.
+    """
+    return _WRITER.encode({"format": _format(record), **_slim(record)})
 
 
 def decode(text: str) -> Record:
@@ -51,6 +68,18 @@ def decode(text: str) -> Record:
     return record
 
 
+def _format(record: Record) -> int:
+    if record.earlier:
+        return 2
+    for entry in record.consumptions:
+        outcome = entry.outcome
+        if entry.answer is not None or entry.continued is not None:
+            return 2
+        if outcome is not None and not (outcome.error is None and outcome.ended is None):
+            return 2
+    return 1
+
+
 def _record(data: dict[str, Any]) -> Record:
     claim = data.get("claim")
     return Record(
@@ -62,6 +91,7 @@ def _record(data: dict[str, Any]) -> Record:
         spent=tuple(data.get("spent", ())),
         claim=_claim(claim) if claim else None,
         consumptions=tuple(_consumption(entry) for entry in data.get("consumptions", ())),
+        earlier=tuple(_consumption(entry) for entry in data.get("earlier", ())),
     )
 
 
@@ -99,11 +129,13 @@ def _consumption(data: dict[str, Any]) -> Consumption:
     outcome = data.get("outcome")
     if outcome is not None:
         outcome = Outcome(**{**outcome, "waiting": tuple(outcome.get("waiting", ()))})
+    continued = data.get("continued")
     return Consumption(
         **{
             **data,
             "holder": Holder(*data["holder"]),
             "phase": Phase(data["phase"]),
             "outcome": outcome,
+            "continued": None if continued is None else Continuation(**continued),
         }
     )

@@ -14,6 +14,7 @@ from remit_gates._model import (
     Answer,
     Claim,
     Consumption,
+    Continuation,
     Delivery,
     Intent,
     Outcome,
@@ -169,14 +170,14 @@ def _grant(record: Record, delivery: Delivery, policy: Policy, now: float) -> Gr
         own = len(entries)
         answered = {entry.pause for entry in entries}
         entries += tuple(
-            _adopt(entry, delivery, token)
+            _adopt(entry, delivery, token, now)
             for entry in (() if delivery.moved else record.unfinished)
             if entry.pause not in answered
         )
     for pause in delivery.disturbs:
         entry = record.consumption(pause)
         if entry is not None and not any(pause == other.pause for other in entries):
-            entries = (*entries, _adopt(entry, delivery, token))
+            entries = (*entries, _adopt(entry, delivery, token, now))
     after = record
     again = bool(entries)
     for entry in entries:
@@ -233,10 +234,11 @@ def _consume(
         holder=delivery.holder,
         since=now,
         taken=taken,
+        answer=answer.text,
     )
 
 
-def _adopt(entry: Consumption, delivery: Delivery, token: int) -> Consumption:
+def _adopt(entry: Consumption, delivery: Delivery, token: int, now: float) -> Consumption:
     """`entry` as the next attempt, which goes on with the answer that is recorded."""
     return replace(
         entry,
@@ -247,6 +249,7 @@ def _adopt(entry: Consumption, delivery: Delivery, token: int) -> Consumption:
         until=None,
         outcome=None,
         reopened=None,
+        continued=Continuation(now, delivery.id, delivery.actor),
     )
 
 
@@ -336,13 +339,16 @@ def release(
         return record
     outcome = Outcome("released", detail=detail, actor=actor)
     entries = tuple(
-        replace(entry, phase=Phase.FAILED, until=now, outcome=outcome, reopened="again")
+        _released(entry, outcome, now)
         if entry.phase is not Phase.SETTLED and not entry.reopened and pause in (None, entry.pause)
         else entry
         for entry in record.consumptions
     )
     if record.claim is not None:
         dead = record.claim
+        if record.by_token(dead.token) is None:
+            # It answered nothing, so that nothing else would tell of the release.
+            record = record.with_earlier(_without_pause(dead, outcome, now))
         record = replace(
             record,
             served=dead.token,
@@ -352,3 +358,28 @@ def release(
             claim=None,
         )
     return replace(record, consumptions=entries)
+
+
+def _released(entry: Consumption, outcome: Outcome, now: float) -> Consumption:
+    """`entry`, released; what became of it before stays known."""
+    before = entry.outcome
+    if before is not None:
+        outcome = replace(outcome, position=before.position, error=before.detail, ended=entry.until)
+    return replace(entry, phase=Phase.FAILED, until=now, outcome=outcome, reopened="again")
+
+
+def _without_pause(claim: Claim, outcome: Outcome, now: float) -> Consumption:
+    return Consumption(
+        pause="",
+        generation=0,
+        token=claim.token,
+        attempt=claim.attempt,
+        phase=Phase.FAILED,
+        digest=None,
+        delivery=claim.delivery,
+        actor=claim.actor,
+        holder=claim.holder,
+        since=claim.since,
+        until=now,
+        outcome=outcome,
+    )

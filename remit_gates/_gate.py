@@ -18,12 +18,14 @@ from typing import Any, Final
 from remit_gates._decide import same_as_served
 from remit_gates._digest import digest
 from remit_gates._drive import adrive, drive
+from remit_gates._history import Attempt
 from remit_gates._keeper import ActiveClaim, Keeper, StorePort
 from remit_gates._liveness import mint
 from remit_gates._model import Answer, Delivery, Holder, Intent, Outcome, Record, RunKey
 from remit_gates._passage import Denied, Judge
 from remit_gates._policy import Policy
 from remit_gates._refusal import Verbs, refusal
+from remit_gates._transcript import transcript
 from remit_gates.errors import UsageError
 from remit_gates.stores import AsyncStore, Store, as_async_store, as_store
 
@@ -80,7 +82,10 @@ class _Base:
                 f"{run}: a delivery with the intent {intent.value!r}"
                 f" {'needs' if pause is None else 'takes no'} pause=. Nothing ran."
             )
-        answers = () if pause is None else (Answer(pause, digest(answer, run.run, pause)),)
+        answers: tuple[Answer, ...] = ()
+        if pause is not None:
+            text = transcript(answer) if self._keeper.policy.record_answers else None
+            answers = (Answer(pause, digest(answer, run.run, pause), text=text),)
 
         def judge(loaded: Any, record: Record) -> Delivery:
             return Delivery(
@@ -162,7 +167,8 @@ class Gate(_Base):
         Args:
             run: The run.
             pause: The pause that is answered; None to continue or start the run.
-            answer: The answer, of which only a digest is kept.
+            answer: The answer, of which only a digest is kept, unless the policy is to
+                record answers.
             intent: `CONTINUE` (the default without a pause), `START` or `FORK`.
             delivery: The delivery id: a redelivery is recognised by it.
             actor: Who answers.
@@ -206,6 +212,10 @@ class Gate(_Base):
             actor=actor,
             reason=reason,
         )
+
+    def history(self, run: str) -> tuple[Attempt, ...]:
+        """Who answered what on `run`, and when. See `history`."""
+        return drive(self._keeper.history(self._key(run)), StorePort(self.store))
 
 
 class AsyncGate(_Base):
@@ -265,6 +275,11 @@ class AsyncGate(_Base):
         flow = self._keeper.release(self._key(run), pause, actor, reason)
         return _released(await adrive(flow, StorePort(self.store, asyncio.sleep)))
 
+    async def history(self, run: str) -> tuple[Attempt, ...]:
+        """As `Gate.history`."""
+        flow = self._keeper.history(self._key(run))
+        return await adrive(flow, StorePort(self.store, asyncio.sleep))
+
 
 def release(
     store: Any,
@@ -298,6 +313,26 @@ def release(
     key = RunKey(framework, namespace, run)
     flow = Keeper(target, Policy()).release(key, pause, actor, reason)
     return _released(drive(flow, StorePort(target)))
+
+
+def history(
+    store: Any, run: str, *, framework: str = "gate", namespace: str = ""
+) -> tuple[Attempt, ...]:
+    """Who answered what on `run`, and when: each attempt that the record remembers, in the
+    order in which they began. Nothing is claimed or changed.
+
+    Args:
+        store: A URL, a driver connection or pool, or a store.
+        run: The run.
+        framework: The adapter whose run it is.
+        namespace: The partition of the store.
+
+    Raises:
+        StoreError: The store could not be read.
+    """
+    target = as_store(store)
+    flow = Keeper(target, Policy()).history(RunKey(framework, namespace, run))
+    return drive(flow, StorePort(target))
 
 
 def _released(result: bool | Denied) -> bool:

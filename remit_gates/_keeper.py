@@ -19,6 +19,7 @@ from remit_gates._decide import Refused, decide
 from remit_gates._decide import release as decide_release
 from remit_gates._drive import drive
 from remit_gates._heartbeat import HEARTBEAT
+from remit_gates._history import Attempt, attempts
 from remit_gates._liveness import known_dead
 from remit_gates._model import Holder, Outcome, Record, RunKey
 from remit_gates._observe import Event, Kind, tell
@@ -299,6 +300,13 @@ class Keeper:
                 tell(Event("released", run, claim, detail=reason or ""))
                 return True
         raise OutcomeUnknown(f"{run}: it moved {TRIES} times while it was to be released.")
+
+    def history(self, run: RunKey) -> Flow[tuple[Attempt, ...]]:
+        """All that the record remembers of the attempts at the run's pauses."""
+        snap = yield Read(run)
+        claim = snap.record.claim
+        dead = claim is not None and (yield Dead(claim.holder))
+        return attempts(snap, dead=dead)
 
     def _unguarded(self, run: RunKey, judge: Judge) -> Flow[ActiveClaim | Denied]:
         """The claim that the delivery would have been granted on an empty record."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 
 KEEP: Final = 64
 """How many consumptions a record keeps; the oldest go first."""
+
+KEEP_EARLIER: Final = 32
+"""How many attempts that a later one replaced a record keeps; the oldest go first."""
 
 
 class Intent(str, enum.Enum):
@@ -85,12 +88,31 @@ class Outcome:
         waiting: The pauses that waited when the run ended.
         detail: Type of the error of a failed run, or the reason of a release.
         actor: Who released it.
+        error: Type of the error of the run that was released, when it had failed.
+        ended: When that run had failed; None for one that was abandoned.
     """
 
     state: Literal["finished", "parked", "failed", "released"]
     position: str | None = None
     waiting: tuple[str, ...] = ()
     detail: str | None = None
+    actor: str | None = None
+    error: str | None = None
+    ended: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """A delivery that went on with an answer that an earlier attempt had taken.
+
+    Attributes:
+        since: When, in seconds since the epoch by the store's clock.
+        delivery: Its delivery id, when it had one.
+        actor: Who delivered it, when known.
+    """
+
+    since: float
+    delivery: str | None = None
     actor: str | None = None
 
 
@@ -148,6 +170,9 @@ class Consumption:
         reopened: Why the pause may be answered once more: `again` when the same question
             waits again (it was released, or its answer left no trace), `anew` when the
             framework gave the next question the same name; None while it is closed.
+        continued: The delivery behind this attempt, where it goes on with the answer of an
+            earlier one; None for the attempt that brought the answer.
+        answer: The answer as JSON text, where the policy records answers.
     """
 
     pause: str
@@ -165,6 +190,8 @@ class Consumption:
     applied: bool = False
     taken: int = 0
     reopened: Literal["again", "anew"] | None = None
+    continued: Continuation | None = None
+    answer: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +208,9 @@ class Record:
         claim: The active claim; its lease is kept by the store.
         consumptions: The last `KEEP` consumptions, oldest first, one for each pause
             and generation.
+        earlier: The last `KEEP_EARLIER` attempts that a later one replaced, oldest first.
+            No decision looks at them; they are for the audit. One without a pause is a
+            release of a claim that had answered none.
     """
 
     token: int = 0
@@ -191,6 +221,7 @@ class Record:
     spent: tuple[str, ...] = ()
     claim: Claim | None = None
     consumptions: tuple[Consumption, ...] = ()
+    earlier: tuple[Consumption, ...] = ()
 
     def consumption(self, pause: str) -> Consumption | None:
         """The latest consumption of `pause`, whether or not it was re-opened since."""
@@ -260,19 +291,27 @@ class Record:
         new = [used for used in ids if used is not None and used not in self.spent]
         return replace(self, spent=(*self.spent, *new)[-KEEP:]) if new else self
 
+    def with_earlier(self, attempt: Consumption) -> Record:
+        """This record, which also remembers `attempt`."""
+        return replace(self, earlier=(*self.earlier, attempt)[-KEEP_EARLIER:])
+
     def with_consumption(self, entry: Consumption) -> Record:
         """This record with `entry` in place of its own earlier attempt, or added last."""
-        kept = tuple(
-            old
-            for old in self.consumptions
-            if (old.pause, old.generation) != (entry.pause, entry.generation)
-        )
+        name = (entry.pause, entry.generation)
+        kept = tuple(old for old in self.consumptions if (old.pause, old.generation) != name)
+        record = self
+        if len(kept) < len(self.consumptions):
+            for old in self.consumptions:
+                if (old.pause, old.generation) == name:
+                    # An answer that is gone on with stands in the new entry.
+                    doubled = old.answer is not None and entry.continued is not None
+                    record = record.with_earlier(replace(old, answer=None) if doubled else old)
         # Never what the same claim works on, however many pauses it answers at once.
         mine = sum(old.token == entry.token for old in kept) + 1
         over = len(kept) + 1 - max(KEEP, mine)
         if over <= 0:
-            return replace(self, consumptions=(*kept, entry))
-        forgotten = self.with_spent(*(old.delivery for old in kept[:over]))
+            return replace(record, consumptions=(*kept, entry))
+        forgotten = record.with_spent(*(old.delivery for old in kept[:over]))
         return replace(forgotten, consumptions=(*kept[over:], entry))
 
 
@@ -305,12 +344,14 @@ class Answer:
             framework keeps them in a list.
         generation: Which question of that place it is for, as `Consumption.generation`
             counts them; None for the one that waits, where no ticket tells.
+        text: The answer as JSON text; None unless the policy records answers.
     """
 
     pause: str
     digest: str | None = None
     taken: int = 0
     generation: int | None = None
+    text: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,8 @@ class Policy:
         answers: `any`, or only `bound` ones, which name their pause.
         scope: `resume` gates what continues a run; `run` also keeps two new inputs
             from running on one run at once.
+        record_answers: Whether the record also keeps each answer, as JSON text, for the
+            audit. Off, it keeps a digest, and nothing of the answer itself.
 
     Raises:
         UsageError: A value is outside its set or range.
@@ -43,6 +45,7 @@ class Policy:
     on_store_error: Literal["refuse", "serve"] = "refuse"
     answers: Literal["any", "bound"] = "any"
     scope: Literal["resume", "run"] = "resume"
+    record_answers: bool = False
 
     def __post_init__(self) -> None:
         for name, least in (("lease", False), ("wait_timeout", True)):
@@ -58,6 +61,10 @@ class Policy:
             if value not in allowed:
                 choices = " or ".join(repr(choice) for choice in allowed)
                 raise UsageError(f"Policy({name}={value!r}): {name} is {choices}.")
+        if not isinstance(self.record_answers, bool):
+            raise UsageError(
+                f"Policy(record_answers={self.record_answers!r}): record_answers is True or False."
+            )
 
 
 _CHOICES: Final[Mapping[str, tuple[str, str]]] = {

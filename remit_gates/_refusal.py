@@ -7,7 +7,7 @@ next. It never holds an answer.
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from remit_gates._model import Claim, Consumption, Outcome, Reason
@@ -54,6 +54,10 @@ NOTHING_RAN: Final = "This delivery was not recorded and no node ran for it."
 def refusal(denied: Denied, verbs: Verbs) -> ResumeRefused:
     """The exception that says why `denied` was denied."""
     verdict, delivery = denied.verdict, denied.delivery
+    entry = verdict.consumption
+    if entry is not None and entry.answer is not None:
+        # Errors travel to whoever delivered, who need not be who may read the answers.
+        entry = replace(entry, answer=None)
     pauses = () if delivery is None else tuple(answer.pause for answer in delivery.answers)
     return _KINDS[verdict.reason](
         f"{denied.run} {_why(denied, verbs)}",
@@ -61,7 +65,7 @@ def refusal(denied: Denied, verbs: Verbs) -> ResumeRefused:
         run=denied.run,
         pauses=pauses,
         claim=verdict.claim,
-        consumption=verdict.consumption,
+        consumption=entry,
         retry_after=verdict.retry_after,
         same_answer=verdict.same,
     )

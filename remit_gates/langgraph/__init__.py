@@ -6,6 +6,7 @@ Of several deliveries to one thread, one is served, and each other one gets a
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, TypeVar
 
 from remit_gates.errors import MissingExtra, UsageError
@@ -19,7 +20,11 @@ except ImportError:
         "LangGraph is not installed. Install it with: pip install 'remit-gates[langgraph]'"
     ) from None
 
+from remit_gates._drive import adrive, drive
 from remit_gates._gate import release as _release
+from remit_gates._history import Attempt
+from remit_gates._keeper import StorePort
+from remit_gates._model import RunKey
 from remit_gates._policy import Policy
 from remit_gates._ticket import Secret, keys
 from remit_gates.langgraph._looking import atickets, tickets
@@ -31,7 +36,16 @@ from remit_gates.langgraph._versions import ORDINAL_SINCE, installed
 from remit_gates.stores.memory import MemoryStore
 
 
-__all__ = ["Ticket", "atickets", "claim_in_node", "gate", "release", "tickets"]
+__all__ = [
+    "Ticket",
+    "ahistory",
+    "atickets",
+    "claim_in_node",
+    "gate",
+    "history",
+    "release",
+    "tickets",
+]
 
 SaverT = TypeVar("SaverT", bound="BaseCheckpointSaver[Any]")
 
@@ -132,10 +146,7 @@ def release(
         InProgress: A holder is alive; nothing was changed.
         UsageError: The graph is not gated.
     """
-    saver = getattr(graph, "checkpointer", graph)
-    if not gated(saver):
-        raise UsageError("release() takes a graph that was compiled with a gated saver.")
-    binding: Binding = saver._remit
+    binding = _binding(graph, "release")
     return _release(
         binding.store,
         str(config["configurable"]["thread_id"]),
@@ -145,3 +156,38 @@ def release(
         actor=actor,
         reason=reason,
     )
+
+
+def history(graph: Any, config: Any) -> tuple[Attempt, ...]:
+    """Who answered what on a thread, and when: each attempt that the record remembers, in
+    the order in which they began. Nothing is claimed or changed.
+
+    Args:
+        graph: The compiled graph, or its gated saver.
+        config: The thread's config.
+
+    Raises:
+        UsageError: The graph is not gated.
+        StoreError: The store could not be read.
+    """
+    binding = _binding(graph, "history")
+    return drive(binding.keeper.history(_thread(binding, config)), StorePort(binding.store))
+
+
+async def ahistory(graph: Any, config: Any) -> tuple[Attempt, ...]:
+    """As `history`, for an async saver."""
+    binding = _binding(graph, "ahistory")
+    flow = binding.keeper.history(_thread(binding, config))
+    return await adrive(flow, StorePort(binding.astore, asyncio.sleep))
+
+
+def _binding(graph: Any, name: str) -> Binding:
+    saver = getattr(graph, "checkpointer", graph)
+    if not gated(saver):
+        raise UsageError(f"{name}() takes a graph that was compiled with a gated saver.")
+    binding: Binding = saver._remit
+    return binding
+
+
+def _thread(binding: Binding, config: Any) -> RunKey:
+    return binding.key(str(config["configurable"]["thread_id"]))

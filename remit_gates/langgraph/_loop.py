@@ -97,6 +97,7 @@ class Entry:
             delivery=self.options.get("remit_delivery"),
             actor=self.options.get("remit_actor"),
             ordinal=ordinal,
+            recorded=self.binding.keeper.policy.record_answers,
         )
 
     def answer_by_id(self, interrupt: str) -> None:

@@ -24,6 +24,7 @@ from remit_gates._model import (
     Reason,
     Record,
 )
+from remit_gates._transcript import transcript
 
 
 # LangGraph's reserved channels, from its `_internal/_constants.py`.
@@ -58,6 +59,7 @@ class Request:
         delivery: `remit_delivery`.
         actor: `remit_actor`.
         ordinal: Whether interrupt ids tell the interrupts of one node apart.
+        recorded: Whether the record is to keep the answers.
     """
 
     run: str
@@ -70,6 +72,7 @@ class Request:
     delivery: str | None = None
     actor: str | None = None
     ordinal: bool = True
+    recorded: bool = False
 
     @property
     def answers(self) -> bool:
@@ -214,7 +217,7 @@ def judge(request: Request, loaded: Loaded, record: Record, holder: Holder) -> D
     if loaded.edited is not None:
         return delivery(
             Intent.ANSWER,
-            answers=(Answer(loaded.edited, digest(request.bare, request.run, loaded.edited)),),
+            answers=(_given(request, loaded.edited, request.bare),),
         )
     if not record.consumptions and loaded.parked is not None and request.breakpoints:
         # At a static breakpoint, LangGraph takes any resume for a bare continue.
@@ -263,7 +266,7 @@ def _late(
     """An answer of which some pause does not wait. It is void, unless it is the same as
     the one with which a run went on that then did not end: such a run may be gone on
     with."""
-    late = tuple(Answer(pause, digest(value, request.run, pause)) for pause, value in known.items())
+    late = tuple(_given(request, pause, value) for pause, value in known.items())
     unfinished = {entry.pause: entry for entry in record.unfinished}
     moved = loaded.moved(record)
     same = loaded.parked is not None and not answers and bool(late) and not moved
@@ -298,7 +301,12 @@ def released(entry: Consumption) -> bool:
 
 
 def _answer(request: Request, wait: Waiting, value: Any) -> Answer:
-    return Answer(wait.pause, digest(value, request.run, wait.pause), wait.taken)
+    return _given(request, wait.pause, value, wait.taken)
+
+
+def _given(request: Request, pause: str, value: Any, taken: int = 0) -> Answer:
+    text = transcript(value) if request.recorded else None
+    return Answer(pause, digest(value, request.run, pause), taken, text)
 
 
 def _tasks(writes: Iterable[Write]) -> dict[str, dict[str, Any]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,6 +15,7 @@ from remit_gates._codec import FORMAT, decode, encode
 from remit_gates._model import (
     Claim,
     Consumption,
+    Continuation,
     Holder,
     Intent,
     Outcome,
@@ -35,6 +38,8 @@ OUTCOMES = st.builds(
     waiting=st.lists(TEXT, max_size=2).map(tuple),
     detail=MAYBE,
     actor=MAYBE,
+    error=MAYBE,
+    ended=st.none() | SECONDS,
 )
 CLAIMS = st.builds(
     Claim,
@@ -66,6 +71,8 @@ CONSUMPTIONS = st.builds(
     applied=st.booleans(),
     taken=COUNT,
     reopened=st.sampled_from([None, "again", "anew"]),
+    continued=st.none() | st.builds(Continuation, SECONDS, MAYBE, MAYBE),
+    answer=MAYBE,
 )
 RECORDS = st.builds(
     Record,
@@ -76,6 +83,7 @@ RECORDS = st.builds(
     spent=st.lists(TEXT, max_size=3).map(tuple),
     claim=st.none() | CLAIMS,
     consumptions=st.lists(CONSUMPTIONS, max_size=3).map(tuple),
+    earlier=st.lists(CONSUMPTIONS, max_size=2).map(tuple),
 )
 
 
@@ -110,7 +118,7 @@ def test_the_written_form_of_this_format_does_not_change(ledger: Ledger) -> None
     ledger.answer("p1", id="m1", actor="Ann")
     ledger.ends("parked", "p2")
     ledger.answer("p2", by="b", digest=None)
-    assert FORMAT == 1
+    assert FORMAT == 2
     assert encode(ledger.record) == (
         '{"claim":{"attempt":1,"holder":["host-b",1,"7","b"],"intent":"answer","key":"p2~0",'
         '"lease":30.0,"pauses":["p2"],"since":1002.0,"token":1002000},"consumptions":['
@@ -161,8 +169,46 @@ def test_what_is_no_record_is_refused_and_not_guessed_at(text: str) -> None:
 
 
 def test_a_record_of_a_newer_release_is_refused() -> None:
-    with pytest.raises(SchemaMismatch, match=r"format 2.*knows 1.*Upgrade"):
-        decode('{"format":2,"something":"new"}')
+    with pytest.raises(SchemaMismatch, match=r"format 3.*knows 2.*Upgrade"):
+        decode('{"format":3,"something":"new"}')
+
+
+def test_a_record_has_the_oldest_format_that_can_say_it(ledger: Ledger) -> None:
+    """A worker that knows only format 1 is shut out from nothing else."""
+    ledger.answer("p1", actor="Ann")
+    ledger.ends("failed")
+    assert _written(ledger.record)["format"] == 1
+    went_on = ledger.record
+    ledger.go_on(actor="Bob")
+    assert _written(ledger.record)["format"] == 2
+    assert _written(replace(ledger.record, earlier=()))["format"] == 2
+    ledger.record, ledger.lease_left = went_on, None
+    ledger.releases()
+    assert _written(ledger.record)["format"] == 2
+    (entry,) = went_on.consumptions
+    with_answer = replace(went_on, consumptions=(replace(entry, answer='"yes"'),))
+    assert _written(with_answer)["format"] == 2
+
+
+def test_a_record_of_format_1_is_read() -> None:
+    """As it was written before attempts were remembered."""
+    text = (
+        '{"consumptions":[{"actor":"Ann","attempt":2,"delivery":"m1","digest":"d1",'
+        '"generation":0,"holder":["h",1,"7","n"],"outcome":{"actor":"ops","detail":"typed'
+        ' wrong","state":"released"},"pause":"p1","phase":"failed","reopened":"again",'
+        '"since":1001.0,"token":1001000,"until":1001.5}],"format":1,"left":"p1~0",'
+        '"served":1001000,"token":1001000}'
+    )
+    record = decode(text)
+    assert record.earlier == ()
+    (entry,) = record.consumptions
+    assert (entry.actor, entry.continued, entry.answer) == ("Ann", None, None)
+    assert entry.outcome == Outcome("released", detail="typed wrong", actor="ops")
+    assert encode(record) == text
+
+
+def _written(record: Record) -> Any:
+    return json.loads(encode(record))
 
 
 def test_odd_numbers_survive() -> None:

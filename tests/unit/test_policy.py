@@ -25,6 +25,7 @@ CHOICES = {
 def test_the_defaults_are_the_careful_ones() -> None:
     policy = dataclasses.asdict(Policy())
     assert (policy.pop("lease"), policy.pop("wait_timeout")) == (30.0, 60.0)
+    assert policy.pop("record_answers") is False
     assert policy == {name: allowed[0] for name, allowed in CHOICES.items()}
 
 
@@ -36,6 +37,13 @@ def test_a_choice_is_one_of_its_set(name: str) -> None:
     for wrong in ("", "sometimes", None, True, 1):
         with pytest.raises(UsageError, match=f"{name}.*{CHOICES[name][0]}.*{CHOICES[name][1]}"):
             Policy(**{name: wrong})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", ["yes", 1, None])
+def test_to_record_answers_is_a_yes_or_a_no(value: Any) -> None:
+    assert Policy(record_answers=True).record_answers
+    with pytest.raises(UsageError, match=r"record_answers=.*True or False"):
+        Policy(record_answers=value)
 
 
 @pytest.mark.parametrize("value", [1, 0.001, 3600.0])

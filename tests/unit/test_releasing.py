@@ -15,7 +15,9 @@ def test_releasing_reopens_what_failed(ledger: Ledger) -> None:
     ledger.releases(actor="ops", detail="wrong amount")
     entry = ledger.entry("p1")
     assert (entry.phase, entry.reopened, entry.until) == (Phase.FAILED, "again", ledger.now)
-    assert entry.outcome == Outcome("released", detail="wrong amount", actor="ops")
+    assert entry.outcome == Outcome(
+        "released", "c1", detail="wrong amount", actor="ops", ended=ledger.now + 0.5
+    )
     second = claim(ledger.answer("p1", by="b"))
     assert (second.attempt, second.key) == (2, first.key)
 
@@ -92,10 +94,14 @@ def test_releasing_one_pause_of_a_dead_holder_leaves_the_other_to_whoever_goes_o
 
 
 def test_releasing_a_claim_without_pauses_frees_the_run(ledger: Ledger) -> None:
-    got = claim(ledger.start())
+    got = claim(ledger.start(actor="Ann"))
     ledger.dies()
-    ledger.releases()
-    assert ledger.record == Record(token=got.token, served=got.token, left=got.key)
+    ledger.releases(actor="ops", detail="stuck")
+    (release,) = ledger.record.earlier
+    assert (release.pause, release.token, release.actor) == ("", got.token, "Ann")
+    assert release.outcome == Outcome("released", detail="stuck", actor="ops")
+    freed = Record(token=got.token, served=got.token, left=got.key, earlier=(release,))
+    assert ledger.record == freed
 
 
 def test_a_release_of_a_pause_that_is_not_closed_changes_nothing(ledger: Ledger) -> None:
