@@ -22,7 +22,7 @@ from remit_gates._model import (
     Record,
     RunKey,
 )
-from remit_gates._observe import Event, observed
+from remit_gates._observe import Event, observed, set_hooks
 from remit_gates._policy import Policy
 from remit_gates.errors import (
     Abandoned,
@@ -92,4 +92,5 @@ __all__ = [
     "observed",
     "open_store",
     "release",
+    "set_hooks",
 ]

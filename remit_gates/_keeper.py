@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
+from remit_gates import _telling
 from remit_gates._decide import Refused, decide
 from remit_gates._decide import release as decide_release
 from remit_gates._drive import drive
@@ -22,11 +23,11 @@ from remit_gates._heartbeat import HEARTBEAT
 from remit_gates._history import Attempt, attempts
 from remit_gates._liveness import known_dead
 from remit_gates._model import Holder, Outcome, Record, RunKey
-from remit_gates._observe import Event, Kind, tell
+from remit_gates._observe import Event, claiming, tell
 from remit_gates._ops import Dead, Flow, Load, Now, Read, Swap
 from remit_gates._passage import TRIES, Denied, Judge, Passage, enter, fence, leave, renew
 from remit_gates._policy import Policy
-from remit_gates.errors import ClaimLost, OutcomeUnknown, RemitError, StoreUnavailable
+from remit_gates.errors import ClaimLost, OutcomeUnknown, StoreUnavailable
 from remit_gates.stores import AsyncStore, Store
 
 
@@ -70,7 +71,7 @@ class StorePort:
 class ActiveClaim:
     """A claim that this process holds, as `current_claim()` gives it to user code."""
 
-    __slots__ = ("_applied", "_keeper", "_left", "_pid", "guarded", "outcome", "passage")
+    __slots__ = ("_applied", "_keeper", "_left", "_lost", "_pid", "guarded", "outcome", "passage")
 
     def __init__(self, keeper: Keeper, passage: Passage, *, guarded: bool = True) -> None:
         self.passage = passage
@@ -80,6 +81,7 @@ class ActiveClaim:
         self._pid = os.getpid()
         self._applied = False
         self._left = False
+        self._lost = False
         self.outcome: Outcome | None = None
         """What user code said of the end of the run; None for finished."""
 
@@ -196,22 +198,29 @@ class Keeper:
         Raises:
             StoreError, OutcomeUnknown, UsageError: As for `enter`; nothing ran.
         """
+        claiming(run)
+        began = time.monotonic()
         try:
             entered = yield from enter(run, holder, self.policy, judge)
         except StoreUnavailable as error:
-            if self.policy.on_store_error == "refuse":
-                raise StoreUnavailable(
-                    f"{run} could not be claimed: {error} Nothing ran and nothing was"
-                    " recorded. Deliver again when the store answers."
-                ) from error
-            tell(Event("served_ungated", run, detail=str(error)))
-            return (yield from self._unguarded(run, judge))
+            if self.policy.on_store_error == "serve":
+                return (yield from self._ungated(run, judge, error, began))
+            _telling.undecided(run, began, error)
+            raise StoreUnavailable(
+                f"{run} could not be claimed: {error} Nothing ran and nothing was"
+                " recorded. Deliver again when the store answers."
+            ) from error
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            _telling.undecided(run, began, error)
+            raise
         if isinstance(entered, Denied):
-            tell(Event("refused", run, entered.verdict.claim, entered.verdict.reason))
+            _telling.refused(entered, began)
             return entered
         claim = ActiveClaim(self, entered)
         HEARTBEAT.add(claim.beat, self.policy.lease / 3)
-        tell(Event("taken_over" if entered.replaced else "granted", run, entered.claim))
+        _telling.granted(entered, began)
         return claim
 
     def dismiss(self, claim: ActiveClaim, outcome: Outcome | None) -> Flow[None]:
@@ -229,13 +238,13 @@ class Keeper:
         except GeneratorExit:
             raise
         except BaseException as error:
-            tell(Event("unsettled", claim.run, claim.passage.claim, detail=_words(error)))
+            _telling.troubled("unsettled", claim.passage, error)
             job = _Unsettled(self, claim, outcome)
             HEARTBEAT.add(job, self.policy.lease / 9)
             if not isinstance(error, Exception):
                 raise
         else:
-            _tell_end(claim, outcome, kept)
+            _ended(claim, outcome, kept)
 
     def fence(self, claim: ActiveClaim) -> Flow[None]:
         """Return only while `claim` is provably held.
@@ -259,12 +268,13 @@ class Keeper:
         try:
             held = drive(renew(claim.passage), StorePort(self.renewer))
         except Exception as error:  # noqa: BLE001 -- whatever a store raises, beat again
-            tell(Event("renewal_failed", claim.run, claim.passage.claim, detail=_words(error)))
+            _telling.troubled("renewal_failed", claim.passage, error)
             return self.policy.lease / 9
         if held:
             return self.policy.lease / 3
         if not claim._left:
-            tell(Event("lost", claim.run, claim.passage.claim))
+            claim._lost = True
+            _telling.ended(claim.passage, None, kept=False)
         return None
 
     def release(
@@ -297,7 +307,7 @@ class Keeper:
             if after == snap.record:
                 return False
             if (yield Swap(run, snap.version, after, None, True)) is not None:
-                tell(Event("released", run, claim, detail=reason or ""))
+                tell(Event("released", run, claim, detail=reason or "", actor=actor))
                 return True
         raise OutcomeUnknown(f"{run}: it moved {TRIES} times while it was to be released.")
 
@@ -307,6 +317,23 @@ class Keeper:
         claim = snap.record.claim
         dead = claim is not None and (yield Dead(claim.holder))
         return attempts(snap, dead=dead)
+
+    def _ungated(
+        self, run: RunKey, judge: Judge, trouble: StoreUnavailable, began: float
+    ) -> Flow[ActiveClaim | Denied]:
+        """Serve without the store, as the policy says, unless the delivery is void."""
+        try:
+            result = yield from self._unguarded(run, judge)
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            _telling.undecided(run, began, error)
+            raise
+        if isinstance(result, Denied):
+            _telling.refused(result, began)
+        else:
+            _telling.ungated(result.passage, began, trouble)
+        return result
 
     def _unguarded(self, run: RunKey, judge: Judge) -> Flow[ActiveClaim | Denied]:
         """The claim that the delivery would have been granted on an empty record."""
@@ -348,21 +375,13 @@ class _Unsettled:
         except Exception as error:  # noqa: BLE001 -- whatever a store raises, try again
             if time.monotonic() < self._until:
                 return self._keeper.policy.lease / 9
-            tell(Event("lost", claim.run, claim.passage.claim, detail=_words(error)))
+            _telling.troubled("lost", claim.passage, error)
             return None
-        _tell_end(claim, self._outcome, kept)
+        _ended(claim, self._outcome, kept)
         return None
 
 
-def _tell_end(claim: ActiveClaim, outcome: Outcome | None, kept: bool) -> None:
-    kind: Kind = "withdrawn" if outcome is None else "settled"
-    if not kept:
-        kind = "lost"
-    elif outcome is not None and outcome.state == "failed":
-        kind = "failed"
-    tell(Event(kind, claim.run, claim.passage.claim, detail=(outcome and outcome.detail) or ""))
-
-
-def _words(error: BaseException) -> str:
-    """What to say of `error`: our own errors say no secrets, others might."""
-    return str(error) if isinstance(error, RemitError) else type(error).__name__
+def _ended(claim: ActiveClaim, outcome: Outcome | None, kept: bool) -> None:
+    # A loss that the heartbeat noticed was told then.
+    if kept or not claim._lost:
+        _telling.ended(claim.passage, outcome, kept=kept)

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pytest
 
-from remit_gates import _keeper
+from remit_gates import _keeper, _telling
 from remit_gates._heartbeat import Heartbeat
 from remit_gates._model import Record, RunKey, Snapshot
 from remit_gates._observe import Event, observed
@@ -182,6 +182,7 @@ def staged(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     """A stage on which the keeper of this process plays."""
     stage = Stage()
     monkeypatch.setattr(_keeper, "HEARTBEAT", stage.heartbeat)
-    monkeypatch.setattr(_keeper, "time", SimpleNamespace(monotonic=stage.clock))
+    for module in (_keeper, _telling):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=stage.clock))
     with observed(stage.events.append):
         yield stage

@@ -280,7 +280,7 @@ class TestBothColours:
                 outage.enter_context(stage.store.down())
             with pytest.raises(StoreUnavailable):
                 await gate.served("s", "p")
-        assert stage.kinds == ["granted", "unsettled"]
+        assert stage.kinds == ["granted", "unsettled", "claim_failed"]
         assert isinstance(await gate.refused("r", "p"), InProgress)
         stage.passes(Policy().lease / 9)
         assert isinstance(await gate.refused("r", "p"), AlreadyConsumed)

@@ -101,6 +101,7 @@ def test_a_holder_that_was_replaced_is_told_so_once(stage: Stage, gate: Gate) ->
                 stale.check()
             successor.check()
     # The stale holder left last, and that changed nothing.
+    assert stage.kinds.count("lost") == 1
     assert phase(stage) is Phase.SETTLED
     assert stage.store.read(RUN).record.served == successor.token
 
