@@ -117,7 +117,8 @@ def listen(name: object, *hooks: Hook) -> None:
         if hooks:
             _listeners[name] = hooks
         _hooks = tuple(hook for group in _listeners.values() for hook in group)
-        _claiming = tuple(hook.claiming for hook in _hooks if hasattr(hook, "claiming"))
+        told = (getattr(hook, "claiming", None) for hook in _hooks)
+        _claiming = tuple(claiming for claiming in told if claiming is not None)
 
 
 def set_hooks(*hooks: Hook) -> None:

@@ -10,6 +10,7 @@ from remit_gates import (
     ActiveClaim,
     AlreadyConsumed,
     AsyncGate,
+    Attempt,
     Claim,
     Consumption,
     Event,
@@ -26,9 +27,11 @@ from remit_gates import (
     StoreUnavailable,
     UsageError,
     current_claim,
+    history,
     observed,
     open_store,
     release,
+    set_hooks,
 )
 from remit_gates.langgraph import Ticket, atickets, tickets
 from remit_gates.stores import AsyncStore, Entry, Store
@@ -93,6 +96,8 @@ def gates(store: Store, pay: Callable[[str], None]) -> None:
     gate.passage("order-17", "approve", True, "ann")  # type: ignore[call-arg,arg-type] # pyright: ignore[reportCallIssue]
     assert_type(gate.release("order-17", reason="asked again"), bool)
     assert_type(release(store, "order-17", framework="gate"), bool)
+    assert_type(gate.history("order-17"), tuple[Attempt, ...])
+    assert_type(history(store, "order-17", framework="gate")[0].answer, str | None)
 
 
 async def async_gates(pay: Callable[[str], None]) -> None:
@@ -101,12 +106,17 @@ async def async_gates(pay: Callable[[str], None]) -> None:
         assert_type(claim, ActiveClaim)
         pay(claim.idempotency_key)
     assert_type(await gate.release("order-17"), bool)
+    assert_type(await gate.history("order-17"), tuple[Attempt, ...])
 
 
 def events() -> None:
     def hook(event: Event) -> None:
         assert_type(event.claim, Claim | None)
         assert_type(event.reason, Reason | None)
+        assert_type(event.seconds, float | None)
+
+    set_hooks(hook)
+    set_hooks("hook")  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
 
     with observed(hook):
         assert_type(open_store("sqlite:///claims.db"), Store)
