@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields
+from operator import attrgetter
 from typing import Any, Final
 
 from remit_gates._model import (
@@ -27,10 +28,16 @@ released, and recorded answers.
 """
 
 
+_OF_FORMAT_1: Final = (None, None, (None, None))
+"""What format 1 cannot say of a consumption, where there is nothing of it."""
+
 _WRITER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 _DEFAULTS: Final = {
-    kind: tuple((spec.name, spec.default) for spec in fields(kind))
+    kind: (
+        attrgetter(*(spec.name for spec in fields(kind))),
+        tuple((spec.name, spec.default) for spec in fields(kind)),
+    )
     for kind in (Record, Claim, Consumption, Outcome, Continuation)
 }
 """What each kind of value is written as, and what is left out."""
@@ -42,7 +49,12 @@ def encode(record: Record) -> str:
     It has the oldest format that can say it, so that while workers are being upgraded, an
     older one is shut out only from what it does not know.
     """
-    return _WRITER.encode({"format": _format(record), **_slim(record)})
+    form = 2 if record.earlier else 1
+    for entry in record.consumptions:
+        ended = entry.outcome and (entry.outcome.ended, entry.outcome.error)
+        if (entry.answer, entry.continued, ended or (None, None)) != _OF_FORMAT_1:
+            form = 2
+    return _WRITER.encode({"format": form, **_slim(record)})
 
 
 def decode(text: str) -> Record:
@@ -68,18 +80,6 @@ def decode(text: str) -> Record:
     return record
 
 
-def _format(record: Record) -> int:
-    if record.earlier:
-        return 2
-    for entry in record.consumptions:
-        outcome = entry.outcome
-        if entry.answer is not None or entry.continued is not None:
-            return 2
-        if outcome is not None and not (outcome.error is None and outcome.ended is None):
-            return 2
-    return 1
-
-
 def _record(data: dict[str, Any]) -> Record:
     claim = data.get("claim")
     return Record(
@@ -98,8 +98,8 @@ def _record(data: dict[str, Any]) -> Record:
 def _slim(value: Any) -> dict[str, Any]:
     """`value` as a dict without what equals its default, so that records stay small."""
     out: dict[str, Any] = {}
-    for name, default in _DEFAULTS[type(value)]:
-        item = getattr(value, name)
+    items, names = _DEFAULTS[type(value)]
+    for item, (name, default) in zip(items(value), names, strict=True):
         if item != default:
             out[name] = _plain(item)
     return out
