@@ -188,6 +188,7 @@ def test_a_record_has_the_oldest_format_that_can_say_it(ledger: Ledger) -> None:
     (entry,) = went_on.consumptions
     with_answer = replace(went_on, consumptions=(replace(entry, answer='"yes"'),))
     assert _written(with_answer)["format"] == 2
+    assert _written(Record(earlier=(entry,)))["format"] == 2
 
 
 def test_a_record_of_format_1_is_read() -> None:
