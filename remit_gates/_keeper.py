@@ -220,7 +220,12 @@ class Keeper:
             return entered
         claim = ActiveClaim(self, entered)
         HEARTBEAT.add(claim.beat, self.policy.lease / 3)
-        _telling.granted(entered, began)
+        try:
+            _telling.granted(entered, began)
+        except BaseException:
+            # Interrupted from the keyboard, and nothing ran.
+            yield from self.dismiss(claim, None)
+            raise
         return claim
 
     def dismiss(self, claim: ActiveClaim, outcome: Outcome | None) -> Flow[None]:

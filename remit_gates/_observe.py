@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -161,15 +162,17 @@ def claiming(run: RunKey) -> None:
     for told in _claiming:
         try:
             told(run)
-        except Exception:
-            logger.exception("a hook failed as a delivery came")
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # noqa: BLE001 -- whatever a hook raises
+            _log(logging.ERROR, "a hook failed as a delivery came", exc_info=True)
 
 
 def tell(event: Event) -> None:
     """Log `event` and hand it to every hook."""
     level = LEVELS[event.kind]
     if logger.isEnabledFor(level):
-        logger.log(
+        _log(
             level,
             "%s: %s%s%s%s",
             event.run,
@@ -182,8 +185,20 @@ def tell(event: Event) -> None:
     for hook in _hooks:
         try:
             hook(event)
-        except Exception:
-            logger.exception("a hook failed on the event %r", event.kind)
+        except KeyboardInterrupt:
+            # It came from outside, while the hook ran.
+            raise
+        except BaseException:  # noqa: BLE001 -- whatever a hook raises
+            _log(logging.ERROR, "a hook failed on the event %r", event.kind, exc_info=True)
+
+
+def _log(level: int, message: str, *args: object, **more: Any) -> None:
+    try:
+        logger.log(level, message, *args, **more)
+    except Exception:  # noqa: BLE001 -- of a filter or a handler of the application's
+        if logging.raiseExceptions:
+            # As logging itself does with a handler that fails.
+            traceback.print_exc()
 
 
 def _fields(event: Event) -> dict[str, Any]:

@@ -9,12 +9,10 @@ import re
 from pathlib import Path
 from typing import get_args
 
-import psycopg
 import pytest
 
-from remit_gates import Attempt, Event, Gate, RunKey, otel
+from remit_gates import Attempt, Event, Gate, RunKey, open_store, otel
 from remit_gates._observe import LEVELS, Kind, tell
-from remit_gates.stores.postgres import PostgresStore
 from tests.telemetry.recording import Recording
 from tests.telemetry.test_otel import play
 from tests.unit.staged import Stage
@@ -92,8 +90,9 @@ def test_every_field_of_an_attempt_is_there() -> None:
 
 
 def test_the_query_finds_the_age_of_the_oldest_abandoned_claim(postgres_url: str) -> None:
+    psycopg = pytest.importorskip("psycopg")
     query, index = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
-    store = PostgresStore(postgres_url)
+    store = open_store(postgres_url)
     store.setup()
     try:
         with psycopg.connect(postgres_url, autocommit=True) as conn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import Iterator
@@ -27,7 +28,7 @@ from remit_gates import (
 from remit_gates._drive import drive
 from remit_gates._keeper import Keeper, StorePort
 from remit_gates._model import Claim, Delivery, Holder, Intent
-from remit_gates._observe import LEVELS, Kind, tell
+from remit_gates._observe import LEVELS, Kind, logger, tell
 from remit_gates.stores.memory import MemoryStore
 from tests.unit.staged import Stage, staged
 from tests.unit.worlds import holder
@@ -336,6 +337,48 @@ def test_a_delivery_that_is_interrupted_is_told_as_failed(stage: Stage) -> None:
     assert [(event.kind, event.error) for event in stage.events] == [
         ("claim_failed", "KeyboardInterrupt")
     ]
+
+
+@pytest.mark.parametrize("error", [SystemExit, asyncio.CancelledError])
+def test_a_hook_ends_nothing(error: type[BaseException], stage: Stage) -> None:
+    def leave(event: Event) -> None:
+        raise error
+
+    set_hooks(leave)
+    with Gate(stage.store).passage("r", "p"):
+        pass
+    assert stage.kinds == ["granted", "settled"]
+
+
+def test_interrupted_from_the_keyboard_while_it_is_told_a_claim_is_withdrawn(stage: Stage) -> None:
+    gate = Gate(stage.store)
+
+    def interrupted(event: Event) -> None:
+        if event.kind == "granted":
+            raise KeyboardInterrupt
+
+    with observed(interrupted), pytest.raises(KeyboardInterrupt), gate.passage("r", "p"):
+        pass
+    assert len(stage.heartbeat) == 0
+    with gate.passage("r", "p") as claim:
+        assert claim.attempt == 1
+
+
+def test_a_log_filter_that_raises_changes_nothing(
+    stage: Stage, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(record: logging.LogRecord) -> bool:
+        raise RuntimeError("broken filter")
+
+    caplog.set_level(logging.DEBUG, "remit_gates")
+    logger.addFilter(broken)
+    try:
+        with Gate(stage.store).passage("r", "p"):
+            pass
+    finally:
+        logger.removeFilter(broken)
+    assert stage.kinds == ["granted", "settled"]
+    assert capsys.readouterr().err.count("RuntimeError: broken filter") == 2
 
 
 # What events say.
