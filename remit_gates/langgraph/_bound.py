@@ -14,7 +14,7 @@ from remit_gates._model import Answer, Consumption, Delivery, Holder, Intent, Re
 from remit_gates._passage import Denied
 from remit_gates._ticket import Named
 from remit_gates.errors import UsageError
-from remit_gates.langgraph._pauses import Loaded, Request, Waiting, judge, waiting
+from remit_gates.langgraph._pauses import Loaded, Request, Waiting, judge, waiting, written
 
 
 _BREAKPOINT: Final = "breakpoint"
@@ -96,6 +96,7 @@ class Bound:
             digest(self.value, request.run, pause) if self.asserts else None,
             here.taken if here is not None else 0,
             self.named.generation,
+            written(request, self.value),
         )
         moved = loaded.moved(record)
         entry = next((entry for entry in record.unfinished if self.took(entry)), None)

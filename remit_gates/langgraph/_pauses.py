@@ -305,8 +305,12 @@ def _answer(request: Request, wait: Waiting, value: Any) -> Answer:
 
 
 def _given(request: Request, pause: str, value: Any, taken: int = 0) -> Answer:
-    text = transcript(value) if request.recorded else None
-    return Answer(pause, digest(value, request.run, pause), taken, text)
+    return Answer(pause, digest(value, request.run, pause), taken, text=written(request, value))
+
+
+def written(request: Request, value: Any) -> str | None:
+    """What the record is to keep of the answer `value` besides its digest."""
+    return transcript(value) if request.recorded and request.answers else None
 
 
 def _tasks(writes: Iterable[Write]) -> dict[str, dict[str, Any]]:

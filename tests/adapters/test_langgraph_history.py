@@ -10,7 +10,7 @@ from langgraph.types import Command
 
 from remit_gates import AlreadyConsumed, Attempt, Policy, Release, history
 from remit_gates.errors import UsageError
-from remit_gates.langgraph import ahistory
+from remit_gates.langgraph import ahistory, atickets, tickets
 from remit_gates.langgraph import history as history_of
 from tests.adapters.graphs import Journal, asks, chain, does
 from tests.adapters.test_langgraph_failures import Boom, places
@@ -144,6 +144,21 @@ def test_answers_by_id_are_recorded_each_at_its_question(team: Team, journal: Jo
     graph.invoke(Command(resume={ids["left?"]: "l", ids["right?"]: "r"}), config)
     answers = {entry.pause.split(":")[1]: entry.answer for entry in told(graph, config)}
     assert answers == {ids["left?"]: '"l"', ids["right?"]: '"r"'}
+
+
+@SOME
+def test_an_answer_with_a_ticket_is_recorded_like_any_other(team: Team, journal: Journal) -> None:
+    builder = chain(ask=asks(journal, "ask", "sure?"))
+    worker = team.worker(policy=Policy(record_answers=True))
+    graph, config = worker.compile(builder), team.thread()
+    graph.invoke({}, config)
+    if worker.loop is None:
+        (ticket,) = tickets(graph.compiled, config)
+    else:
+        (ticket,) = worker.loop.run(atickets(graph.compiled, config))
+    graph.invoke(ticket.command("yes"), on(config, remit_ticket=str(ticket), remit_actor="Ann"))
+    (entry,) = told(graph, config)
+    assert (entry.actor, entry.answer, entry.state) == ("Ann", '"yes"', "finished")
 
 
 @pytest.mark.kinds("sqlite")
