@@ -27,7 +27,7 @@ from remit_gates._observe import Event, claiming, tell
 from remit_gates._ops import Dead, Flow, Load, Now, Read, Swap
 from remit_gates._passage import TRIES, Denied, Judge, Passage, enter, fence, leave, renew
 from remit_gates._policy import Policy
-from remit_gates.errors import ClaimLost, OutcomeUnknown, StoreUnavailable
+from remit_gates.errors import ClaimLost, OutcomeUnknown, RemitError, StoreUnavailable
 from remit_gates.stores import AsyncStore, Store
 
 

@@ -99,9 +99,9 @@ def gauge_abandoned(
     """Export `remit_gates.abandoned.age`: for how many seconds the oldest abandoned claim in
     `store` has been without a lease, and 0 where there is none.
 
-    Each time that metrics are collected, the records are gone through: have one process
-    export it, and see docs/telemetry.md for a query that does with less. A store that does
-    not answer leaves a gap.
+    Each time that metrics are collected, all records with a claim are gone through: have
+    one process export it, and see docs/telemetry.md for a query that does with less. A
+    store that does not answer leaves a gap.
 
     Args:
         store: A URL, a driver connection or pool, or a store.
@@ -120,7 +120,7 @@ def gauge_abandoned(
     def observe(options: metrics.CallbackOptions) -> Iterable[metrics.Observation]:
         left = [
             entry.snapshot.lease_left
-            for entry in target.scan(framework, namespace)
+            for entry in target.scan(framework, namespace, claimed=True)
             if entry.snapshot.lease_left is not None
         ]
         yield metrics.Observation(max(0.0, -min(left, default=0.0)), attributes)

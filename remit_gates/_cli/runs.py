@@ -7,6 +7,7 @@ import argparse
 from typing import Any
 
 from remit_gates._cli.values import moment
+from remit_gates._history import Attempt, attempts
 from remit_gates._liveness import known_dead, liveness
 from remit_gates._model import Claim, Consumption, Holder, Outcome, RunKey, Snapshot
 from remit_gates._phases import RunPhase, phase
@@ -83,6 +84,37 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
         "waiting": list(outcome.waiting),
         "detail": outcome.detail,
         "actor": outcome.actor,
+        "error": outcome.error,
+    }
+
+
+def history(snapshot: Snapshot) -> list[dict[str, Any]]:
+    """Each attempt that the record remembers, as it is seen from this host."""
+    claim = snapshot.record.claim
+    dead = claim is not None and known_dead(claim.holder)
+    return [_attempt(entry) for entry in attempts(snapshot, dead=dead)]
+
+
+def _attempt(entry: Attempt) -> dict[str, Any]:
+    on, release = entry.continued, entry.release
+    return {
+        "pause": entry.pause,
+        "attempt": entry.attempt,
+        "token": entry.token,
+        "state": entry.state,
+        "actor": entry.actor,
+        "delivery": entry.delivery,
+        "digest": entry.digest,
+        "answer": entry.answer,
+        "answered": moment(entry.answered),
+        "continued": on and {"since": moment(on.since), "delivery": on.delivery, "actor": on.actor},
+        "holder": holder(entry.holder),
+        "since": moment(entry.since),
+        "until": moment(entry.until),
+        "position": entry.position,
+        "error": entry.error,
+        "release": release
+        and {"at": moment(release.at), "actor": release.actor, "reason": release.reason},
     }
 
 

@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from remit_gates._cli.common import document, looking
-from remit_gates._cli.runs import about, consumption, key_of, process
+from remit_gates._cli.runs import about, consumption, history, key_of, process
 from remit_gates._cli.tables import table
 from remit_gates._cli.values import clean, command, shown, span
 from remit_gates.errors import RemitError
 
 
 HEADS = ("PAUSE", "PHASE", "ATTEMPT", "ANSWERED", "BY", "DELIVERY", "ENDED", "OUTCOME")
+
+EARLIER = ("PAUSE", "ATTEMPT", "STATE", "SINCE", "ANSWERED BY", "WENT ON", "ENDED", "OUTCOME")
 
 GO_ON = "go on with the answer that is recorded (in LangGraph: graph.invoke(None, config))"
 
@@ -35,6 +37,7 @@ def show(arguments: argparse.Namespace) -> int:
     body = {
         **about(run, snapshot),
         "consumptions": [consumption(entry) for entry in snapshot.record.consumptions],
+        "history": history(snapshot),
     }
     if arguments.json:
         document(body)
@@ -45,6 +48,11 @@ def show(arguments: argparse.Namespace) -> int:
     if body["consumptions"]:
         print()
         table(HEADS, [_row(entry) for entry in body["consumptions"]])
+    now = {(entry["pause"], entry["token"]) for entry in body["consumptions"]}
+    earlier = [entry for entry in body["history"] if (entry["pause"], entry["token"]) not in now]
+    if earlier:
+        print("\nEarlier attempts")
+        table(EARLIER, [_earlier(entry) for entry in earlier])
     for line in _advice(body, arguments):
         print(f"\n{line}")
     return 0
@@ -80,12 +88,31 @@ def _row(entry: dict[str, Any]) -> list[str]:
     ]
 
 
+def _earlier(entry: dict[str, Any]) -> list[str]:
+    on, release = entry["continued"], entry["release"]
+    outcome = f"{entry['state']}: {entry['error']}" if entry["error"] else entry["state"]
+    if release is not None:
+        by = f" by {release['actor']}" if release["actor"] else ""
+        outcome += f", released{by}" + (f": {release['reason']}" if release["reason"] else "")
+    return [
+        entry["pause"],
+        str(entry["attempt"]),
+        entry["state"],
+        entry["since"],
+        entry["actor"] or "",
+        (on["actor"] or "yes") if on else "",
+        entry["until"] or "",
+        outcome,
+    ]
+
+
 def _outcome(outcome: dict[str, Any] | None) -> str:
     if outcome is None:
         return ""
     by = f" by {outcome['actor']}" if outcome["actor"] else ""
     detail = f": {outcome['detail']}" if outcome["detail"] else ""
-    return f"{outcome['state']}{by}{detail}"
+    before = f"failed: {outcome['error']}, " if outcome["error"] else ""
+    return f"{before}{outcome['state']}{by}{detail}"
 
 
 def _advice(run: dict[str, Any], arguments: argparse.Namespace) -> Iterator[str]:

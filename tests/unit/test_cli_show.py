@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from remit_gates import Gate
+from remit_gates import Gate, Policy
 from tests.unit.commands import abandon, fail, one_line, run, settle, told
 
 
@@ -63,7 +63,32 @@ def test_one_that_finished_and_one_that_was_released(
     _, out, _ = run(capsys, "show", sqlite_url, "freed", *GATE)
     assert out.startswith("gate:/freed is settled\n")
     assert "failed, re-opened" in out
-    assert out.rstrip().endswith("released by eve: mended it")
+    assert out.rstrip().endswith("failed: ZeroDivisionError, released by eve: mended it")
+
+
+def test_what_came_before_the_last_attempt(
+    capsys: pytest.CaptureFixture[str], sqlite_url: str
+) -> None:
+    fail(sqlite_url, "order-17")
+    command = ["release", sqlite_url, "order-17", *GATE, "--actor", "eve", "--reason", "mended it"]
+    run(capsys, *command, "--yes")
+    gate = Gate(sqlite_url, policy=Policy(record_answers=True))
+    with gate.passage("order-17", "approve", {"ok": True}, actor="bob"):
+        _, out, _ = run(capsys, "show", sqlite_url, "order-17", *GATE)
+        document = told(capsys, "show", sqlite_url, "order-17", *GATE)
+    rows = out.partition("Earlier attempts\n")[2].splitlines()
+    assert rows[1].split()[:3] == ["approve", "1", "failed"]
+    assert "ann" in rows[1]
+    assert rows[1].endswith("failed: ZeroDivisionError, released by eve: mended it")
+    first, second = document["history"]
+    assert (first["state"], first["actor"], first["answer"]) == ("failed", "ann", None)
+    assert (first["release"]["actor"], first["release"]["reason"]) == ("eve", "mended it")
+    assert first["until"] < first["release"]["at"] <= second["answered"]
+    assert (second["state"], second["actor"], second["answer"]) == (
+        "running",
+        "bob",
+        '{"ok": true}',
+    )
 
 
 def test_no_answer_is_shown(capsys: pytest.CaptureFixture[str], sqlite_url: str) -> None:

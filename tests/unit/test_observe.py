@@ -45,7 +45,7 @@ def no_hooks() -> Iterator[None]:
 
 
 def claim(token: int = 7) -> Claim:
-    holder = Holder("h", 1, "2", "n")
+    holder = Holder("h#boot", 1, "2", "n")
     return Claim(holder, token, 1, Intent.ANSWER, ("p",), 30.0, 0.0, "p~0")
 
 
