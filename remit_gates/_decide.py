@@ -134,10 +134,10 @@ def _same(record: Record, delivery: Delivery) -> bool | None:
         entry = record.closed_to(answer)
         if entry is None:
             return False
-        if entry.digest is None or answer.digest is None:
-            known = False
-        elif entry.digest != answer.digest:
+        equal = _equal(answer, entry)
+        if equal is False:
             return False
+        known = known and equal is True
     return True if known and delivery.answers else None
 
 
@@ -148,12 +148,28 @@ def same_as_served(record: Record, delivery: Delivery) -> bool | None:
     return _same(record, delivery) if known else None
 
 
+def _equal(answer: Answer, entry: Consumption) -> bool | None:
+    """Whether `answer` is the one that `entry` was answered with; None where either has no
+    digest."""
+    if answer.digest is None or entry.digest is None:
+        return None
+    return answer.digest == entry.digest
+
+
 def _closed(entry: Consumption, delivery: Delivery, policy: Policy) -> Reason | None:
     """Why `entry` keeps its pause closed to `delivery`; None if another attempt is due."""
     if entry.phase is Phase.SETTLED:
         return Reason.CONSUMED
     if entry.phase is Phase.FAILED:
-        redelivered = delivery.id is not None and delivery.id == entry.delivery
+        # Another answer under the same id is another message, whatever its sender thinks.
+        redelivered = (
+            delivery.id is not None
+            and delivery.id == entry.delivery
+            and not any(
+                answer.pause == entry.pause and _equal(answer, entry) is False
+                for answer in delivery.answers
+            )
+        )
         return None if redelivered or policy.on_failure == "retry" else Reason.FAILED
     return None if policy.on_abandoned == "serve" else Reason.ABANDONED
 

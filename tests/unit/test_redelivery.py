@@ -20,6 +20,19 @@ def test_the_same_message_is_served_again_after_a_failure(ledger: Ledger) -> Non
     assert (second.attempt, second.key) == (2, first.key)
 
 
+def test_another_answer_under_the_same_id_is_not_the_same_message(ledger: Ledger) -> None:
+    ledger.answer("p1", id="m1")
+    ledger.ends("failed")
+    verdict = refusal(ledger.answer("p1", id="m1", digest="no"))
+    assert (verdict.reason, verdict.same) == (Reason.FAILED, False)
+
+
+def test_an_answer_without_a_digest_is_known_by_its_id_alone(ledger: Ledger) -> None:
+    ledger.answer("p1", id="m1", digest=None)
+    ledger.ends("failed")
+    claim(ledger.answer("p1", id="m1", digest="no"))
+
+
 def test_another_message_is_not_served_after_a_failure(ledger: Ledger) -> None:
     ledger.answer("p1", id="m1")
     ledger.ends("failed")
