@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from benchmarks.submissions import REPLAYED, SERVED, Report, submit
 from tests.services.running import Service, running
 
 
@@ -125,3 +128,32 @@ def test_it_starts_with_a_postgres_of_its_own(tmp_path: Path) -> None:
 
     assert [case["waits"][0]["asks"] for case in cases][:2] == ["Refund $10", "Refund $249"]
     assert own.process.returncode == 0
+
+
+CASES = 200
+
+
+def test_two_hundred_double_submissions(service: Service) -> None:
+    report = asyncio.run(submit(service.url, CASES))
+
+    assert report.faults == [], str(report)
+    assert len(report.pairs) == len(report.effects) == CASES
+    log = service.log.read_text(encoding="utf-8")
+    assert log.count('"POST /webhook HTTP/1.1" 5') == 0
+    assert "Traceback" not in log
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        Report([(SERVED, SERVED)], Counter({"a": 1})),
+        Report([(REPLAYED, REPLAYED)], Counter({"a": 1})),
+        Report([(SERVED, "500")], Counter({"a": 1})),
+        Report([(SERVED, "409 failed")], Counter({"a": 1})),
+        Report([(SERVED, REPLAYED)], Counter({"a": 2})),
+        Report([(SERVED, REPLAYED)], Counter({"a": 0})),
+    ],
+)
+def test_a_report_finds_fault(report: Report) -> None:
+    assert len(report.faults) == 1
+    assert "FAULT" in str(report)
