@@ -16,8 +16,6 @@ from pathlib import Path
 
 import uvicorn
 
-from examples.approval_desk.desk import opened
-
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -42,6 +40,9 @@ def main() -> None:
         os.environ["REMIT_POSTGRES_URL"] = url
         os.environ["DESK_SLOW"] = str(args.slow)
         secret = os.environ.setdefault("DESK_SECRET", secrets.token_urlsafe(32))
+        # Here, since each worker's process reads this file again before it answers uvicorn.
+        from examples.approval_desk.desk import opened
+
         with opened(url, secret) as desk:
             desk.set_up()
             if not args.empty and not list(desk.cases(1)):
@@ -54,6 +55,7 @@ def main() -> None:
             port=args.port,
             workers=args.workers,
             app_dir=str(ROOT),
+            timeout_worker_healthcheck=30,
         )
 
 

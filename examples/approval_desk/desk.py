@@ -108,7 +108,7 @@ class Desk:
         self.for_programs: Any = builder.compile(checkpointer=self._saver)
         self.for_people: Any = builder.compile(checkpointer=gate(saver, policy=WAIT, secret=secret))
 
-    def _builder(self) -> StateGraph[Case]:
+    def _builder(self) -> Any:
         def decide(case: Case) -> Case:
             step = case["steps"][len(case["decisions"])]
             answer = interrupt({"customer": case["customer"], "step": step})
@@ -141,7 +141,7 @@ class Desk:
         def decided(case: Case) -> str:
             return "act" if case["decisions"][-1]["answer"] == APPROVE else onward(case)
 
-        builder = StateGraph(Case)
+        builder: Any = StateGraph(Case)
         builder.add_node("decide", decide)
         builder.add_node("act", act)
         builder.add_edge(START, "decide")

