@@ -8,10 +8,11 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.10; 
 	done)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test check bench lint types layers wheel pythons clean
+.PHONY: help demo desk test check bench lint types layers wheel pythons browser screenshot clean
 
 help:
 	@echo 'make demo     one pause, many deliveries: LangGraph as it is, and gated'
+	@echo 'make desk     an example service, to click at: two workers, a Postgres of its own'
 	@echo 'make test     the whole suite; ARGS="-k name" for a part of it'
 	@echo 'make check    lint, types, layers, the wheel, and the unit tests on every Python'
 	@echo 'make bench    what a gate costs'
@@ -20,7 +21,10 @@ help:
 demo: $(VENV)/.demo
 	@$(BIN)/remit-gates demo
 
-test: $(VENV)/.dev
+desk: $(VENV)/.desk
+	@$(BIN)/python -m examples.approval_desk $(ARGS)
+
+test: $(VENV)/.dev browser
 	@echo '· the whole suite'
 	@$(BIN)/python -m pytest $(ARGS)
 
@@ -52,8 +56,17 @@ pythons: $(VENV)/.dev
 	@echo '· unit tests on every Python'
 	@$(BIN)/python tools/pythons.py $(VENV)/pythons
 
+browser: $(VENV)/.dev
+	@$(BIN)/python tools/browser.py
+
+screenshot: $(VENV)/.dev browser
+	@PYTHONPATH=. $(BIN)/python tools/screenshot.py
+
 $(VENV)/.demo: pyproject.toml tools/envs.py
 	@$(call setup,--extras langgraph sqlite)
+
+$(VENV)/.desk: pyproject.toml tools/envs.py
+	@$(call setup,--extras langgraph postgres http --groups desk)
 
 $(VENV)/.dev: pyproject.toml tools/envs.py
 	@$(call setup,--extras langgraph sqlite postgres http otel cli --groups dev)

@@ -38,6 +38,13 @@ except MissingExtra as error:
     assert "remit-gates[postgres]" in str(error), error
 else:
     raise AssertionError("a store without its driver")
+
+try:
+    import remit_gates.http
+except MissingExtra as error:
+    assert "remit-gates[http]" in str(error), error
+else:
+    raise AssertionError("handlers without Starlette")
 """
 
 

@@ -58,7 +58,7 @@ class Decision(TypedDict):
     by: str
 
 
-class Case(TypedDict, total=False):
+class Case(TypedDict):
     """The state of a case's run."""
 
     customer: str
@@ -109,14 +109,14 @@ class Desk:
         self.for_people: Any = builder.compile(checkpointer=gate(saver, policy=WAIT, secret=secret))
 
     def _builder(self) -> Any:
-        def decide(case: Case) -> Case:
+        def decide(case: Case) -> dict[str, Any]:
             step = case["steps"][len(case["decisions"])]
             answer = interrupt({"customer": case["customer"], "step": step})
             claim = current_claim()
             by = (claim and claim.actor) or "somebody"
             return {"decisions": [{"step": step, "answer": answer, "by": by}]}
 
-        def act(case: Case) -> Case:
+        def act(case: Case) -> dict[str, Any]:
             time.sleep(self._slow)
             claim = current_claim()
             last = case["decisions"][-1]
