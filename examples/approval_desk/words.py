@@ -44,7 +44,9 @@ def trouble(error: RemitError, answer: str, by: str) -> Told:
         served = answer if error.same_answer else _OTHER[answer]
         done = " It was done once." if served == APPROVE else ""
         when = _time(error.consumption.since)
-        return Told(f"{who} {_DID[served]} this already, at {when}.{done} {_CHANGED}.")
+        # The second click of a double click is no bad news to whoever made both.
+        mine = actor == by and error.same_answer is True
+        return Told(f"{who} {_DID[served]} this already, at {when}.{done} {_CHANGED}.", mine)
     if isinstance(error, InProgress):
         return Told(f"This is being worked on right now. {_CHANGED}; look again in a moment.")
     if isinstance(error, StaleTicket):

@@ -16,6 +16,7 @@ from remit_gates._model import Reason
 from remit_gates.errors import (
     AlreadyConsumed,
     ClaimLost,
+    InProgress,
     InvalidState,
     OutcomeUnknown,
     RemitError,
@@ -268,7 +269,7 @@ def _known(error: ResumeRefused) -> dict[str, Any]:
     """What the record knows of the answer in the way, as far as it concerns the sender."""
     known: dict[str, Any] = {}
     entry = error.consumption
-    if isinstance(error, AlreadyConsumed) and error.same_answer is not None:
+    if isinstance(error, (AlreadyConsumed, InProgress)) and error.same_answer is not None:
         known["same_answer"] = error.same_answer
     if entry is None:
         return known

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -199,3 +201,31 @@ def test_an_invalid_request_says_what_is_wrong_with_it() -> None:
 
     assert (told.status, told.type) == (401, "urn:remit-gates:problem:header-missing")
     assert told.detail == "A header is missing."
+
+
+def test_the_documents_table_is_the_whole_of_it() -> None:
+    page = Path(__file__).parents[2] / "docs" / "services.md"
+    rows = re.findall(
+        r"^\| `([\w-]+)` \| (\d{3})(, `Retry-After`)? \|", page.read_text("utf-8"), re.MULTILINE
+    )
+    documented = {name: (int(status), bool(again)) for name, status, again in rows}
+
+    def told(error: errors.RemitError, delivery: str | None = None) -> None:
+        found = problem(error, delivery)
+        name = found.type.removeprefix("urn:remit-gates:problem:")
+        assert documented.pop(name) == (found.status, found.retry_after is not None), name
+
+    for reason in Reason:
+        told(refused(reason, retry_after=9.0 if reason is Reason.IN_PROGRESS else None))
+    told(consumed(False), "msg-1")
+    for name, kind in {name: kind for kind, name, _ in reversed(OTHERS)}.items():
+        assert name in documented
+        told(kind("…"))
+    by_request = {name: status for name, (status, _) in documented.items()}
+    assert by_request == {
+        "idempotency-key-missing": 400,
+        "idempotency-key-invalid": 400,
+        "ticket-invalid": 400,
+        "slack-signature-invalid": 401,
+        "slack-payload-invalid": 400,
+    }

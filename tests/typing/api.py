@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
 
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
 from typing_extensions import assert_never, assert_type
 
 from remit_gates import (
@@ -33,6 +37,15 @@ from remit_gates import (
     release,
     set_hooks,
 )
+from remit_gates.http import (
+    Problem,
+    add_handlers,
+    idempotency_key,
+    optional_idempotency_key,
+    problem,
+    response,
+)
+from remit_gates.http.slack import Slack, acknowledge
 from remit_gates.langgraph import Ticket, atickets, tickets
 from remit_gates.stores import AsyncStore, Entry, Store
 
@@ -107,6 +120,19 @@ async def async_gates(pay: Callable[[str], None]) -> None:
         pay(claim.idempotency_key)
     assert_type(await gate.release("order-17"), bool)
     assert_type(await gate.history("order-17"), tuple[Attempt, ...])
+
+
+def http(error: RemitError) -> None:
+    app = Starlette()
+    add_handlers(app)
+    assert_type(idempotency_key(Request({"type": "http"})), str)
+    assert_type(optional_idempotency_key(Request({"type": "http"})), str | None)
+    assert_type(problem(error, "msg-1"), Problem)
+    assert_type(problem(error).body, dict[str, Any])
+    assert_type(response(error), Response)
+    Slack(["new", "old"], clock=lambda: 0.0)
+    acknowledge(lambda: None, tell=lambda told: told.detail)
+    problem(ValueError())  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
 
 
 def events() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import importlib
+import importlib.util
 import inspect
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +14,9 @@ import remit_gates
 from remit_gates import errors
 
 
-MODULES = ("remit_gates", "remit_gates.stores", "remit_gates.testing")
+MODULES = ["remit_gates", "remit_gates.stores", "remit_gates.testing"]
+if importlib.util.find_spec("starlette") is not None:
+    MODULES += ["remit_gates.http", "remit_gates.http.slack"]
 
 
 @pytest.mark.parametrize("name", MODULES)
