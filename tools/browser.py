@@ -20,14 +20,14 @@ PACKAGES = ("chromium", "fonts-dejavu-core")
 
 def main() -> None:
     """Have a Chromium, or end with what to do."""
-    if find() is None:
+    if find() is None and "REMIT_CHROMIUM" not in os.environ:
         print("· installing Chromium", flush=True)
         install()
     found = find()
     if found is None:
         sys.exit(
-            "No Chromium could be installed, and the browser tests need one. Install it with"
-            " your system's packages, or name one in REMIT_CHROMIUM."
+            "There is no Chromium, or none where REMIT_CHROMIUM says, and none could be"
+            " installed; the browser tests need one. Install it with your system's packages."
         )
     print(f"· browser: {found}", flush=True)
 

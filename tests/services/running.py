@@ -48,7 +48,7 @@ class Service:
             opened = client.post("/cases", json={"customer": customer, "steps": steps})
             case = opened.raise_for_status().json()["id"]
             return str(
-                next(each for each in self.cases() if each["id"] == case)["waits"][0]["ticket"]
+                next(each for each in self.cases(5) if each["id"] == case)["waits"][0]["ticket"]
             )
 
     def cases(self, newest: int = 500) -> list[dict[str, Any]]:
