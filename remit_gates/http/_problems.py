@@ -15,16 +15,12 @@ from typing import Any, Final
 from remit_gates._model import Reason
 from remit_gates.errors import (
     AlreadyConsumed,
-    ClaimLost,
     InProgress,
-    InvalidState,
-    OutcomeUnknown,
     RemitError,
     ResumeRefused,
-    StoreError,
-    StoreUnavailable,
     UsageError,
 )
+from remit_gates.http._words import OTHERS, OUTCOMES, REFUSED, UNUSED
 
 
 NAMESPACE: Final = "urn:remit-gates:problem:"
@@ -88,105 +84,6 @@ class Problem:
         return {} if self.retry_after is None else {"Retry-After": str(self.retry_after)}
 
 
-UNUSED: Final = "This answer was not used."
-
-_REFUSED: Final[dict[Reason, tuple[str, str]]] = {
-    Reason.IN_PROGRESS: (
-        "Another answer is being handled",
-        f"Another answer to this run is being handled right now{{by}}. {UNUSED}",
-    ),
-    Reason.CONSUMED: (
-        "Already answered",
-        f"This was already answered{{by}}{{so}}. {UNUSED}",
-    ),
-    Reason.FAILED: (
-        "Already answered, and failed",
-        (
-            f"This was already answered{{by}}, and then something went wrong. {UNUSED}"
-            " Somebody has to look at it before it can go on."
-        ),
-    ),
-    Reason.ABANDONED: (
-        "Abandoned",
-        (
-            f"An earlier answer was being handled{{by}} when its worker died. {UNUSED}"
-            " Somebody has to look at it before it can go on."
-        ),
-    ),
-    Reason.STALE_TICKET: (
-        "No longer asked",
-        f"The question that this answers is no longer asked. {UNUSED}",
-    ),
-    Reason.NOT_PARKED: (
-        "Nothing waits for this answer",
-        f"Nothing waits for this answer. {UNUSED}",
-    ),
-    Reason.SUPERSEDED: (
-        "Gone on to something else",
-        f"The run has gone on to something else since this was asked. {UNUSED}",
-    ),
-}
-
-_OUTCOMES: Final = {
-    "finished": ", and everything that followed is done",
-    "parked": ", and the next question has been asked since",
-}
-
-_OTHERS: Final[tuple[tuple[type[RemitError], str, int, str, str], ...]] = (
-    (
-        StoreUnavailable,
-        "store-unavailable",
-        503,
-        "Claims cannot be made just now",
-        (
-            "Whether this was answered before cannot be looked up just now, so nothing was done."
-            " Send it again."
-        ),
-    ),
-    (
-        OutcomeUnknown,
-        "outcome-unknown",
-        503,
-        "The claim was not acknowledged",
-        (
-            "The claim for this answer was sent and not acknowledged. Nothing was done."
-            " Send it again; if it had come through, that ends by itself."
-        ),
-    ),
-    (
-        ClaimLost,
-        "claim-lost",
-        500,
-        "Replaced while it ran",
-        (
-            "This answer was being handled, and stood still for so long that it was replaced."
-            " See how the run stands now before anything else."
-        ),
-    ),
-    (
-        InvalidState,
-        "invalid-state",
-        422,
-        "What it leads to is not allowed",
-        "This leads to a state that is not allowed, so it was not kept.",
-    ),
-    (
-        StoreError,
-        "store-not-ready",
-        500,
-        "The store of claims is not ready",
-        "The service's store of claims is not set up for it. Nothing was done.",
-    ),
-    (
-        RemitError,
-        "service-at-fault",
-        500,
-        "The service is at fault",
-        "The service uses its gate in a way that means nothing. Nothing was done.",
-    ),
-)
-
-
 def problem(error: RemitError, delivery: str | None = None) -> Problem:
     """What to tell the one whose delivery raised `error`.
 
@@ -200,7 +97,7 @@ def problem(error: RemitError, delivery: str | None = None) -> Problem:
     if isinstance(error, InvalidRequest):
         title = "The request lacks what is needed"
         return Problem(NAMESPACE + error.name, title, error.http_status, str(error))
-    for kind, name, status, title, detail in _OTHERS:
+    for kind, name, status, title, detail in OTHERS:
         if isinstance(error, kind):
             again = RETRY_AFTER if status == 503 else None
             return Problem(NAMESPACE + name, title, status, detail, again)
@@ -241,7 +138,7 @@ def _reused(error: ResumeRefused) -> Problem:
 
 
 def _refused(error: ResumeRefused) -> Problem:
-    title, detail = _REFUSED[error.reason]
+    title, detail = REFUSED[error.reason]
     known = _known(error)
     entry, claim = error.consumption, error.claim
     actor, since = None, None
@@ -259,7 +156,7 @@ def _refused(error: ResumeRefused) -> Problem:
         NAMESPACE + error.reason.value.replace("_", "-"),
         title,
         error.http_status,
-        detail.format(by=by, so=_OUTCOMES.get(outcome or "", "")),
+        detail.format(by=by, so=OUTCOMES.get(outcome or "", "")),
         again,
         {"reason": error.reason.value, **known},
     )

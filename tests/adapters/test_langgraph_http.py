@@ -25,7 +25,9 @@ def service(graph: Graph) -> Starlette:
 
     def answer(request: Request) -> JSONResponse:
         ticket = Ticket.parse(request.query_params["ticket"])
-        config = on(ticket.config, remit_ticket=str(ticket), remit_delivery=idempotency_key(request))
+        config = on(
+            ticket.config, remit_ticket=str(ticket), remit_delivery=idempotency_key(request)
+        )
         graph.invoke(ticket.command(request.query_params["answer"]), config)
         return JSONResponse({"served": True})
 
