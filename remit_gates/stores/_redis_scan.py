@@ -1,0 +1,101 @@
+"""Records in the order of their keys, out of a database that has none.
+
+A sweep looks at every key of every server and keeps the first of those that it looks for;
+another one follows for those after them. So memory is bounded however many records there
+are, at the price of one sweep for each `SWEEP` of them.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import Final
+
+from remit_gates._model import RunKey
+from remit_gates.stores._calls import PAGE
+from remit_gates.stores._protocol import Entry
+from remit_gates.stores._redis_flows import Flows
+from remit_gates.stores._steps import Steps
+
+
+SWEEP: Final = 50_000
+"""Keys that are kept of one sweep."""
+
+
+class Scan:
+    """One scan; see `Store.scan` for what it is told."""
+
+    def __init__(
+        self,
+        flows: Flows,
+        framework: str | None,
+        namespace: str | None,
+        after: RunKey | None,
+        claimed: bool | None,
+        idle: float | None,
+    ) -> None:
+        self._flows = flows
+        self._framework = framework
+        self._namespace = namespace
+        self._after = after
+        self._claimed = claimed
+        self._idle = idle
+        self._found: list[RunKey] = []
+        self._more = True
+
+    def page(self) -> Steps[list[Entry] | None]:
+        """The next few records, of which none may fit; None at the end."""
+        if not self._found and self._more:
+            self._found = yield from self._sweep()
+            self._more = len(self._found) == SWEEP
+            # The next is taken from the end.
+            self._found.reverse()
+        if not self._found:
+            return None
+        runs = [self._found.pop() for _ in range(min(PAGE, len(self._found)))]
+        self._after = runs[-1]
+        entries = yield from self._flows.entries(runs)
+        return [entry for entry in entries if self._fits(entry)]
+
+    def _fits(self, entry: Entry) -> bool:
+        if self._claimed is not None and self._claimed != (entry.snapshot.record.claim is not None):
+            return False
+        return self._idle is None or entry.snapshot.now - entry.updated > self._idle
+
+    def _sweep(self) -> Steps[list[RunKey]]:
+        """The first `SWEEP` runs after the last that was told, in order."""
+        kept: set[RunKey] = set()
+        for node in (yield from self._flows.primaries()):
+            cursor, first = 0, True
+            while cursor or first:
+                first = False
+                cursor, keys = yield from self._flows.sweep(
+                    node, cursor, self._framework, self._namespace
+                )
+                runs = map(self._flows.keys.run, keys)
+                kept.update(
+                    run
+                    for run in runs
+                    if run is not None and (self._after is None or run > self._after)
+                )
+                if len(kept) > 2 * SWEEP:
+                    kept = set(heapq.nsmallest(SWEEP, kept))
+        return heapq.nsmallest(SWEEP, kept)
+
+
+class Prune:
+    """Forgets what is old; see `Store.prune`."""
+
+    def __init__(self, flows: Flows, older_than: float) -> None:
+        self._flows = flows
+        self._older_than = older_than
+
+    def all(self) -> Steps[int]:
+        gone = 0
+        for node in (yield from self._flows.primaries()):
+            cursor, first = 0, True
+            while cursor or first:
+                first = False
+                cursor, keys = yield from self._flows.sweep(node, cursor, None, None)
+                records = [key for key in keys if self._flows.keys.run(key) is not None]
+                gone += yield from self._flows.prune(records, self._older_than)
+        return gone
