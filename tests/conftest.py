@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import pytest
 
 
 if TYPE_CHECKING:
+    from tests.redis_servers import Given, Server, Servers
     from tests.servers import Postgres
 
 
@@ -49,6 +51,56 @@ def postgres_url(postgres: Postgres) -> Iterator[str]:
     url = postgres.create()
     yield url
     postgres.drop(url)
+
+
+@pytest.fixture(scope="session")
+def redis_servers() -> Iterator[Servers]:
+    """Starts Redis and Valkey servers, which end with the session."""
+    pytest.importorskip("redis")
+    from tests.redis_servers import Servers
+
+    servers = Servers()
+    yield servers
+    servers.close()
+
+
+@pytest.fixture(scope="session")
+def valkey_server(redis_servers: Servers) -> Server | Given:
+    """The Valkey server of the session."""
+    from tests.redis_servers import Given, valkey
+
+    given = os.environ.get("REMIT_TEST_VALKEY")
+    return Given(given) if given else redis_servers.start(valkey())
+
+
+@pytest.fixture(scope="session")
+def redis_server(redis_servers: Servers) -> Server | Given:
+    """The Redis server of the session, which has RediSearch and RedisJSON."""
+    from tests.redis_servers import Given, modules, redis_8
+
+    given = os.environ.get("REMIT_TEST_REDIS")
+    return Given(given) if given else redis_servers.start(redis_8(), *modules())
+
+
+@pytest.fixture(scope="session")
+def redis_cluster(redis_servers: Servers) -> str:
+    """URL of a cluster of three."""
+    from tests.redis_servers import redis_8
+
+    nodes = redis_servers.cluster(redis_8())
+    return f"redis+cluster://127.0.0.1:{nodes[0].port}"
+
+
+@pytest.fixture
+def valkey_url(valkey_server: Server) -> str:
+    """A fresh, empty Valkey database; the URL also works from other processes."""
+    return valkey_server.create()
+
+
+@pytest.fixture
+def redis_url(redis_server: Server) -> str:
+    """A fresh, empty Redis database; the URL also works from other processes."""
+    return redis_server.create()
 
 
 @pytest.fixture

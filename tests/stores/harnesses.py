@@ -139,6 +139,30 @@ class PostgresHarness:
         return self._make(self._newer)
 
 
+class RedisHarness:
+    """Stores that `make` makes of a URL and a prefix: of `url`, of `cut`, where the
+    connection breaks when a record has been sent and answered, and of `newer`."""
+
+    def __init__(self, make: Callable[..., Any], url: str, cut: str, newer: str) -> None:
+        self._make = make
+        self._url = url
+        self._cut = cut
+        self._newer = newer
+
+    def __call__(self) -> Any:
+        return self._make(self._url)
+
+    def losing(self) -> Any:
+        return self._make(self._cut)
+
+    def newer(self) -> Any:
+        import redis
+
+        with redis.Redis.from_url(self._newer) as client:
+            client.set("remit_gates:schema", 99)
+        return self._make(self._newer)
+
+
 class Threaded:
     """The async view of the stores of `harness`."""
 
