@@ -16,7 +16,14 @@ from remit_gates.stores._threaded import ThreadedStore
 
 S = TypeVar("S", Store, AsyncStore)
 
-KNOWN: Final = "memory://, sqlite:///relative.db, sqlite:////absolute.db and postgresql://…"
+KNOWN: Final = (
+    "memory://, sqlite:///relative.db, sqlite:////absolute.db, postgresql://… and redis://…"
+)
+
+_REDIS: Final = frozenset(
+    (*("redis", "rediss", "valkey", "valkeys", "unix"),)
+    + ("redis+cluster", "rediss+cluster", "valkey+cluster", "valkeys+cluster")
+)
 
 
 def open_store(url: str) -> Store:
@@ -24,7 +31,9 @@ def open_store(url: str) -> Store:
 
     Args:
         url: `memory://` (the one of this process), `sqlite:///claims.db` (relative),
-            `sqlite:////srv/claims.db` (absolute), or a `postgresql://` URL.
+            `sqlite:////srv/claims.db` (absolute), a `postgresql://` URL, or one of Redis or
+            Valkey: `redis://`, `rediss://`, `valkey://`, `valkeys://`, `unix://`, and for a
+            cluster `redis+cluster://` and the like.
 
     Raises:
         UsageError: The URL names no kind of store that this release knows.
@@ -34,7 +43,10 @@ def open_store(url: str) -> Store:
     def postgres(url: str) -> Store:
         return cast(Store, _postgres().PostgresStore(url))
 
-    return _open(url, postgres, lambda store: store)
+    def redis(url: str) -> Store:
+        return cast(Store, _redis().RedisStore(url))
+
+    return _open(url, postgres, redis, lambda store: store)
 
 
 def open_async_store(url: str) -> AsyncStore:
@@ -43,7 +55,10 @@ def open_async_store(url: str) -> AsyncStore:
     def postgres(url: str) -> AsyncStore:
         return cast(AsyncStore, _postgres().AsyncPostgresStore(url))
 
-    return _open(url, postgres, _threaded)
+    def redis(url: str) -> AsyncStore:
+        return cast(AsyncStore, _redis().AsyncRedisStore(url))
+
+    return _open(url, postgres, redis, _threaded)
 
 
 def as_store(source: object) -> Store:
@@ -51,8 +66,8 @@ def as_store(source: object) -> Store:
 
     Args:
         source: A URL; a store of either colour; or a connection or pool of a driver
-            (`sqlite3`, `aiosqlite`, `psycopg`, `psycopg_pool`), whose database is used
-            through connections of the store's own, or through the pool.
+            (`sqlite3`, `aiosqlite`, `psycopg`, `psycopg_pool`, `redis`), whose database is
+            used through connections of the store's own, or through the pool of psycopg.
 
     Raises:
         UsageError: It is none of these.
@@ -64,6 +79,8 @@ def as_store(source: object) -> Store:
         source, "psycopg_pool", "ConnectionPool", "AsyncConnectionPool"
     ):
         return cast(Store, _postgres().PostgresStore(source))
+    if _leads_to_redis(source):
+        return cast(Store, _redis().RedisStore(source))
     if _is(source, "sqlite3", "Connection"):
         from remit_gates.stores._sqlite_found import store_of
 
@@ -86,6 +103,8 @@ def as_async_store(source: object) -> AsyncStore:
         source, "psycopg_pool", "ConnectionPool", "AsyncConnectionPool"
     ):
         return cast(AsyncStore, _postgres().AsyncPostgresStore(source))
+    if _leads_to_redis(source):
+        return cast(AsyncStore, _redis().AsyncRedisStore(source))
     if _is(source, "aiosqlite", "Connection"):
         from remit_gates.stores._sqlite_found import FoundStore
 
@@ -95,7 +114,12 @@ def as_async_store(source: object) -> AsyncStore:
     return _threaded(as_store(source))
 
 
-def _open(url: str, postgres: Callable[[str], S], coloured: Callable[[Store], S]) -> S:
+def _open(
+    url: str,
+    postgres: Callable[[str], S],
+    redis: Callable[[str], S],
+    coloured: Callable[[Store], S],
+) -> S:
     scheme, colon, rest = url.partition("://")
     if colon and scheme == "memory":
         from remit_gates.stores.memory import shared
@@ -107,6 +131,8 @@ def _open(url: str, postgres: Callable[[str], S], coloured: Callable[[Store], S]
         return coloured(SqliteStore(unquote(rest[1:])))
     if colon and scheme in ("postgresql", "postgres"):
         return postgres(url)
+    if colon and scheme in _REDIS:
+        return redis(url)
     if colon and scheme == "sqlite":
         raise UsageError(
             "A sqlite:// URL has three slashes before a relative file and four before an"
@@ -130,6 +156,19 @@ def _postgres() -> Any:
     return postgres
 
 
+def _redis() -> Any:
+    from remit_gates.stores import redis
+
+    return redis
+
+
+def _leads_to_redis(source: object) -> bool:
+    return any(
+        _is(source, module, "Redis", "RedisCluster", "ConnectionPool")
+        for module in ("redis", "redis.asyncio")
+    )
+
+
 def _is(source: object, module: str, *names: str) -> bool:
     """Whether `source` is of a class of `module`; if that was never imported, it is not."""
     loaded = sys.modules.get(module)
@@ -144,6 +183,6 @@ def _awaited(store: Store | AsyncStore) -> bool:
 def _unknown(source: object) -> UsageError:
     return UsageError(
         f"A {type(source).__module__}.{type(source).__qualname__} is no store. Pass a URL"
-        f" ({KNOWN}), a connection or pool of sqlite3, aiosqlite or psycopg, or an object with"
-        " the methods of remit_gates.stores.Store."
+        f" ({KNOWN}), a connection or pool of sqlite3, aiosqlite or psycopg, a client or pool"
+        " of redis, or an object with the methods of remit_gates.stores.Store."
     )

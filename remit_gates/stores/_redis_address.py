@@ -96,10 +96,11 @@ def _of_url(url: str) -> Address:
     scheme, _, rest = url.partition("://")
     base, _, suffix = scheme.partition("+")
     try:
-        if scheme != "unix":
-            path = unquote(urlsplit(url).path).strip("/")
-            if path and not path.isdecimal():
-                raise ValueError("the path of a URL is the number of a database")
+        path = unquote(urlsplit(url).path).strip("/")
+        if scheme != "unix" and path and not path.isdecimal():
+            raise ValueError("the path of a URL is the number of a database")
+        if suffix not in ("", "cluster") or (scheme == "unix" and not path):
+            raise ValueError("such a URL leads nowhere")
         known = redis.connection.parse_url(f"{SCHEMES.get(base, base)}://{rest}")
         kind = known.pop("connection_class", redis.connection.Connection)
         kwargs: dict[str, Any] = dict(known)

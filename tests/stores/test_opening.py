@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis.asyncio
+import redis.sentinel
 
 from remit_gates.errors import UsageError
 from remit_gates.stores import (
@@ -52,9 +54,61 @@ def test_postgres(scheme: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("url", "where"),
+    [
+        ("redis://bob:hunter2@nowhere", "Redis at nowhere:6379, database 0"),
+        ("rediss://bob:hunter2@nowhere:1/2", "Redis at nowhere:1, database 2"),
+        ("valkey://bob:hunter2@nowhere", "Redis at nowhere:6379, database 0"),
+        ("valkeys://nowhere?db=3", "Redis at nowhere:6379, database 3"),
+        ("unix://bob:hunter2@/run/redis.sock?db=1", "Redis at /run/redis.sock, database 1"),
+        ("redis+cluster://bob:hunter2@nowhere", "the Redis cluster at nowhere:6379"),
+        ("valkeys+cluster://nowhere:1", "the Redis cluster at nowhere:1"),
+    ],
+)
+def test_redis(url: str, where: str) -> None:
+    assert repr(open_store(url)) == f"<RedisStore of {where}>"
+    assert repr(open_async_store(url)) == f"<AsyncRedisStore of {where}>"
+    assert repr(as_store(open_async_store(url))) == f"<RedisStore of {where}>"
+
+
+@pytest.mark.parametrize(
     "url",
     [
-        "redis://bob:hunter2@nowhere",
+        "redis://bob:hunter2@nowhere:one/0",
+        "redis://bob:hunter2@nowhere/claims",
+        "redis://bob:hunter2@nowhere/0?lease=1",
+        "redis+sentinel://bob:hunter2@nowhere/0",
+        "redis://bob:hunter2@[::/0",
+        "redis://nowhere:hunter2",
+        "unix://bob:hunter2@",
+    ],
+)
+def test_a_url_that_redis_does_not_understand(url: str) -> None:
+    for opened in (open_store, open_async_store, as_store, as_async_store):
+        with pytest.raises(UsageError, match="redis://") as caught:
+            opened(url)
+        assert "hunter2" not in str(caught.value)
+
+
+def test_clients_and_pools_of_redis() -> None:
+    url = "redis://bob:hunter2@nowhere:1/2"
+    where = "Redis at nowhere:1, database 2"
+    for client in (redis.Redis.from_url(url), redis.asyncio.Redis.from_url(url)):
+        for source in (client, client.connection_pool):
+            assert repr(as_store(source)) == f"<RedisStore of {where}>"
+            assert repr(as_async_store(source)) == f"<AsyncRedisStore of {where}>"
+
+
+def test_a_client_of_sentinel_is_told_what_to_pass() -> None:
+    client = redis.sentinel.Sentinel([("nowhere", 1)]).master_for("orders")
+    with pytest.raises(UsageError, match="Pass the URL of the primary"):
+        as_store(client)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mongodb://bob:hunter2@nowhere",
         "mysql://bob:hunter2@nowhere/claims",
         "hunter2",
         "hunter2://x",
@@ -74,8 +128,8 @@ def test_an_unknown_url_is_refused(url: str) -> None:
 
 
 def test_an_unknown_scheme_is_told_the_known_ones() -> None:
-    with pytest.raises(UsageError, match=r"redis:// .* sqlite:///.* postgresql://"):
-        open_store("redis://nowhere")
+    with pytest.raises(UsageError, match=r"mysql:// .* sqlite:///.* postgresql://.* redis://"):
+        open_store("mysql://nowhere")
 
 
 def test_a_store_is_a_store_in_either_colour(tmp_path: Path) -> None:
