@@ -112,14 +112,16 @@ def _inferred(saver: BaseCheckpointSaver[Any]) -> Any:
     if isinstance(saver, InMemorySaver):
         # Whoever shares the saver's state must share its records too.
         return vars(saver).setdefault("_remit_store", MemoryStore())
-    conn = getattr(saver, "conn", None)
-    if conn is None:
-        raise UsageError(
-            f"gate() does not know the database of {type(saver).__name__}. Pass store=: a URL"
-            " (sqlite:///claims.db, postgresql://…), a driver connection or pool, or a store"
-            " that every worker shares. Nothing was wrapped."
-        )
-    return conn
+    # SQLite's and Postgres's savers call it `conn`, those of Redis `_redis`.
+    for name in ("conn", "_redis"):
+        conn = getattr(saver, name, None)
+        if conn is not None:
+            return conn
+    raise UsageError(
+        f"gate() does not know the database of {type(saver).__name__}. Pass store=: a URL"
+        " (sqlite:///claims.db, postgresql://…, redis://…), a driver connection, client or"
+        " pool, or a store that every worker shares. Nothing was wrapped."
+    )
 
 
 def release(

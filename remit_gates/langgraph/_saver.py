@@ -42,6 +42,7 @@ from remit_gates.langgraph._pauses import (
     Request,
     judge,
 )
+from remit_gates.langgraph._redis import looks
 from remit_gates.langgraph._tickets import Ticket, opened
 from remit_gates.stores import AsyncStore, Store, as_async_store, as_store
 
@@ -213,7 +214,11 @@ def gated_type(cls: type[Any]) -> type[Any]:
     """The subclass of `cls` whose instances are gated by what is in their `_remit`."""
     made = _types.get(cls)
     if made is None:
-        body: dict[str, Any] = {"__slots__": ("_remit",), "__module__": cls.__module__}
+        body: dict[str, Any] = {
+            "__slots__": ("_remit",),
+            "__module__": cls.__module__,
+            **looks(cls),
+        }
         for name, plan in _PLANS.items():
             inner = getattr(cls, name, None)
             if inner is not None and inner is not getattr(BaseCheckpointSaver, name, None):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tests.adapters.graphs import Hold, Journal
     from tests.adapters.kinds import Places
     from tests.adapters.workers import Team
+    from tests.redis_servers import Server
     from tests.servers import Postgres
 
 if importlib.util.find_spec("langgraph") is None:
@@ -29,6 +30,8 @@ EVERY = (
     "postgres-pool",
     "postgres-async",
     "postgres-async-pool",
+    "redis",
+    "redis-async",
     "foreign",
     "foreign-async",
 )
@@ -65,7 +68,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def places(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Places:
-    """Where the savers of the session keep things. Postgres starts when it is first used."""
+    """Where the savers of the session keep things. A server starts when it is first used."""
     from tests.adapters.kinds import Places
 
     @functools.cache
@@ -73,7 +76,12 @@ def places(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
         server: Postgres = request.getfixturevalue("postgres")
         return server.create()
 
-    return Places(tmp_path_factory.mktemp("places"), postgres)
+    def redis() -> str:
+        # RediSearch knows database 0 only; threads of their own keep tests apart.
+        server: Server = request.getfixturevalue("redis_server")
+        return server.url()
+
+    return Places(tmp_path_factory.mktemp("places"), postgres, redis)
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,7 @@ class Places:
 
     folder: Path
     postgres: Callable[..., str]
+    redis: Callable[[], str] = lambda: ""
     memory: InMemorySaver = field(default_factory=InMemorySaver)
     foreign: InMemorySaver = field(default_factory=InMemorySaver)
 
@@ -113,6 +114,22 @@ async def _postgres_async_pool(places: Places) -> AsyncIterator[Any]:
         yield AsyncPostgresSaver(pool)
 
 
+@contextlib.contextmanager
+def _redis(places: Places) -> Iterator[Any]:
+    from langgraph.checkpoint.redis import RedisSaver
+
+    with RedisSaver.from_conn_string(places.redis()) as saver:
+        # Each saver has to be set up, whether or not its indexes are there.
+        saver.setup()
+        yield saver
+
+
+def _redis_async(places: Places) -> Opened:
+    from langgraph.checkpoint.redis.aio import AsyncRedisSaver
+
+    return AsyncRedisSaver.from_conn_string(places.redis())
+
+
 @dataclass(frozen=True)
 class Kind:
     """A saver of one colour."""
@@ -133,6 +150,8 @@ KINDS: Final[dict[str, Kind]] = {
     "postgres-async-pool": Kind(_postgres_async_pool, awaited=True),
     "fresh-postgres": Kind(functools.partial(_fresh, name="sync")),
     "fresh-postgres-async": Kind(functools.partial(_fresh_async, name="async"), awaited=True),
+    "redis": Kind(_redis),
+    "redis-async": Kind(_redis_async, awaited=True),
     "copying": Kind(_copying, foreign=True),
     "copying-async": Kind(_copying, awaited=True, foreign=True),
     "foreign": Kind(_foreign, foreign=True),

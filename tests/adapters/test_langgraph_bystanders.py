@@ -111,7 +111,7 @@ def test_an_ungated_saver_gets_the_same_calls() -> None:
     assert "__pregel_remit" not in outputs[1]
 
 
-@pytest.mark.kinds("memory", "sqlite-async", "postgres")
+@pytest.mark.kinds("memory", "sqlite-async", "postgres", "redis")
 def test_an_ungated_graph_is_as_free_as_ever(team: Team, journal: Journal) -> None:
     """It runs a duplicate, and answers with an id that nobody asked for."""
     gate(InMemorySaver())
@@ -133,7 +133,7 @@ def test_a_graph_without_a_saver_runs(team: Team, journal: Journal) -> None:
     assert sorted(graph.invoke({})["log"]) == ["a=", "b=", "join="]
 
 
-@pytest.mark.kinds("memory", "sqlite", "postgres")
+@pytest.mark.kinds("memory", "sqlite", "postgres", "redis")
 def test_a_gated_graph_goes_on_with_what_was_parked_ungated(team: Team, journal: Journal) -> None:
     """A gate is put in front of threads that are there already."""
     bare, gated = team.bare().compile(approval(journal)), team.worker().compile(approval(journal))
@@ -144,7 +144,7 @@ def test_a_gated_graph_goes_on_with_what_was_parked_ungated(team: Team, journal:
     assert journal.count("ask!") == 1
 
 
-@pytest.mark.kinds("memory", "sqlite", "postgres")
+@pytest.mark.kinds("memory", "sqlite", "postgres", "redis")
 def test_a_gated_continue_uses_the_answer_of_an_ungated_run_that_failed(
     team: Team, journal: Journal
 ) -> None:

@@ -17,7 +17,7 @@ from tests.adapters.workers import Team, on
 
 
 SOME = pytest.mark.kinds(
-    "memory", "memory-async", "sqlite", "sqlite-async", "postgres-async", "foreign"
+    "memory", "memory-async", "sqlite", "sqlite-async", "postgres-async", "redis", "foreign"
 )
 
 
@@ -52,7 +52,7 @@ def test_a_node_knows_its_claim(team: Team, journal: Journal) -> None:
     assert current_claim() is None
 
 
-@pytest.mark.kinds("memory-async", "sqlite-async", "postgres-async-pool")
+@pytest.mark.kinds("memory-async", "sqlite-async", "postgres-async-pool", "redis-async")
 def test_an_async_node_and_its_tasks_know_their_claim(team: Team, journal: Journal) -> None:
     seen: list[ActiveClaim | None] = []
 

@@ -22,8 +22,11 @@ from tests.adapters.workers import Graph, Team
 
 YES: Any = Command(resume="yes")
 
-SYNC = ("memory", "sqlite", "postgres", "postgres-pool", "foreign")
-ASYNC = ("memory-async", "sqlite-async", "postgres-async", "postgres-async-pool", "foreign-async")
+SYNC = ("memory", "sqlite", "postgres", "postgres-pool", "redis", "foreign")
+ASYNC = (
+    *("memory-async", "sqlite-async", "postgres-async", "postgres-async-pool"),
+    *("redis-async", "foreign-async"),
+)
 
 
 def approval(journal: Journal) -> Any:
@@ -208,7 +211,7 @@ def claim_of(graph: Graph, config: Any) -> Any:
     return found
 
 
-@pytest.mark.kinds("memory", "memory-async", "sqlite", "sqlite-async", "postgres-async-pool")
+@pytest.mark.kinds("memory", "memory-async", "sqlite", "sqlite-async", "postgres-async-pool", "redis")
 def test_a_stale_winner_cannot_write(team: Team, journal: Journal, hold: Hold) -> None:
     """It stood still past its lease, and another has gone on with its run."""
     seconds = [1e9]

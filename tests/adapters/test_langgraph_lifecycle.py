@@ -30,7 +30,8 @@ from tests.adapters.workers import Graph, Team, Worker, on
 YES: Any = Command(resume="yes")
 
 EACH = pytest.mark.kinds(
-    "memory", "memory-async", "sqlite", "sqlite-async", "postgres", "postgres-async-pool", "foreign"
+    *("memory", "memory-async", "sqlite", "sqlite-async", "postgres", "postgres-async-pool"),
+    *("redis", "redis-async", "foreign"),
 )
 
 
@@ -119,7 +120,7 @@ def test_pruning_keeps_the_record_of_what_it_keeps(team: Team, journal: Journal)
     assert record(graph.worker, config) == Record()
 
 
-@pytest.mark.kinds("memory", "sqlite", "postgres", "foreign")
+@pytest.mark.kinds("memory", "sqlite", "postgres", "redis", "redis-async", "foreign")
 def test_a_gate_offers_what_its_saver_can_do(team: Team) -> None:
     worker = team.worker()
     gated, bare = type(worker.saver), type(worker.saver).__mro__[1]

@@ -120,7 +120,7 @@ def test_looking_is_free_while_a_run_is_in_progress(
     assert winner.result() == {"log": ["ask=yes", "after="]}
 
 
-@pytest.mark.kinds("memory", "sqlite", "postgres", "postgres-pool", "foreign")
+@pytest.mark.kinds("memory", "sqlite", "postgres", "postgres-pool", "redis", "foreign")
 def test_a_node_looks_at_its_own_run(team: Team, journal: Journal) -> None:
     worker = team.worker()
     seen: list[Any] = []

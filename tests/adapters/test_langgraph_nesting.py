@@ -16,7 +16,7 @@ from tests.adapters.workers import Team, on
 
 YES: Any = Command(resume="yes")
 
-SYNC = pytest.mark.kinds("memory", "sqlite", "postgres", "postgres-pool", "foreign")
+SYNC = pytest.mark.kinds("memory", "sqlite", "postgres", "postgres-pool", "redis", "foreign")
 
 
 def test_a_nested_graph_is_covered_by_the_roots_claim(

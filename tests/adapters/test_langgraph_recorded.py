@@ -141,7 +141,7 @@ def test_an_update_alone_answers_nothing(team: Team, journal: Journal, update: A
 
 @inner_or_not
 @pytest.mark.parametrize("durability", ["sync", "async", "exit"])
-@pytest.mark.kinds("memory", "sqlite-async", "postgres")
+@pytest.mark.kinds("memory", "sqlite-async", "postgres", "redis", "redis-async")
 def test_however_durable_a_run_is(
     team: Team, journal: Journal, durability: str, inner: bool
 ) -> None:

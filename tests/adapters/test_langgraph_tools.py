@@ -91,7 +91,7 @@ def test_a_tool_node_asks_for_one_tool(team: Team, journal: Journal) -> None:
 
 
 @pytest.mark.newest
-@pytest.mark.kinds("memory", "sqlite-async", "postgres-pool", "foreign")
+@pytest.mark.kinds("memory", "sqlite-async", "postgres-pool", "redis", "foreign")
 def test_one_question_for_several_actions(team: Team, journal: Journal) -> None:
     """Four racers with the same approval pay each of two people once."""
     from langchain.agents import create_agent
@@ -132,7 +132,7 @@ def test_one_question_for_several_actions(team: Team, journal: Journal) -> None:
     assert journal.count("ann!") == journal.count("bob!") == 1
 
 
-@pytest.mark.kinds("memory", "sqlite-async", "postgres-pool", "foreign")
+@pytest.mark.kinds("memory", "sqlite-async", "postgres-pool", "redis", "foreign")
 @pytest.mark.ordinal
 def test_two_tools_of_one_node_ask_by_their_own_ids(team: Team, journal: Journal) -> None:
     graph, config = team.worker().compile(paying(journal)), team.thread()

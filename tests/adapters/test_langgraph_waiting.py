@@ -20,7 +20,7 @@ from tests.adapters.workers import PATIENCE, Team
 
 WAIT = Policy(on_conflict="wait")
 
-pytestmark = pytest.mark.kinds("memory", "sqlite-async", "postgres-pool", "foreign")
+pytestmark = pytest.mark.kinds("memory", "sqlite-async", "postgres-pool", "redis", "foreign")
 
 
 @pytest.fixture

@@ -116,19 +116,20 @@ class Team:
 
     Attributes:
         name: Which kind.
+        places: Where they keep what they write.
     """
 
     def __init__(self, name: str, places: Places, stack: contextlib.ExitStack) -> None:
         self.name = name
         self._kind = KINDS[name]
-        self._places = places
+        self.places = places
         self._stack = stack
 
     def worker(self, **options: Any) -> Worker:
         """Another worker with a gated saver."""
         worker = self.bare()
         if self._kind.foreign:
-            options.setdefault("store", self._places.claims)
+            options.setdefault("store", self.places.claims)
 
         def gated() -> Any:
             return gate(worker.saver, **options)
@@ -143,7 +144,7 @@ class Team:
         if self._kind.awaited:
             loop = Loop()
             self._stack.callback(loop.close)
-        opened = self._kind.open(self._places)
+        opened = self._kind.open(self.places)
         if isinstance(opened, AbstractContextManager):
             saver = self._stack.enter_context(opened)
         else:
