@@ -22,6 +22,9 @@ pytestmark = pytest.mark.newest
 
 KINDS_HERE = ["memory", "sqlite-async", "postgres-async", "sqlite", "postgres"]
 
+ELSEWHERE = ["redis", "redis-async"]
+"""Those that fail some of the suite by themselves, gated or not."""
+
 
 def report(kind: str, places: Places, *, gated: bool) -> Any:
     """What the suite finds of a saver of one kind."""
@@ -56,17 +59,22 @@ async def _hang_up(saver: Any) -> None:
             await closing
 
 
+def _names(failures: list[str] | None) -> set[str]:
+    """The tests that failed, without what they saw, which is another each time."""
+    return {failure.partition(":")[0] for failure in failures or ()}
+
+
 def differs(kind: str, places: Places) -> list[str]:
     """Where the suite tells a gated saver of `kind` from a bare one."""
     bare, gated = (report(kind, places, gated=gated) for gated in (False, True))
     out = []
-    if not gated.passed_all_base():
+    if not gated.passed_all_base() and kind not in ELSEWHERE:
         out.append("it fails what every saver must do")
     for name, found in bare.results.items():
         other = gated.results[name]
         if found.detected != other.detected:
             out.append(f"{name}: detected {other.detected}, bare {found.detected}")
-        if set(other.failures or ()) - set(found.failures or ()):
+        if _names(other.failures) - _names(found.failures):
             out.append(f"{name}: {other.failures}")
         if found.tests_passed != other.tests_passed:
             out.append(f"{name}: {other.tests_passed} passed, bare {found.tests_passed}")
@@ -76,7 +84,7 @@ def differs(kind: str, places: Places) -> list[str]:
     return out
 
 
-@pytest.mark.parametrize("kind", KINDS_HERE)
+@pytest.mark.parametrize("kind", [*KINDS_HERE, *ELSEWHERE])
 def test_the_suite_cannot_tell_a_gated_saver(kind: str, places: Places) -> None:
     assert differs(kind, places) == []
 
