@@ -17,6 +17,7 @@ class RedisProxy:
         url: The server.
         cut: When a client's message holds this, the connection is broken: after the server
             has answered it, without passing the answer on.
+        once: Whether that happens to the first such message only.
 
     Attributes:
         url: The way through the proxy.
@@ -25,8 +26,9 @@ class RedisProxy:
         sent: What clients sent, in order.
     """
 
-    def __init__(self, url: str, cut: bytes | None = None) -> None:
+    def __init__(self, url: str, cut: bytes | None = None, *, once: bool = False) -> None:
         self.cut = cut
+        self.once = once
         self.trips = 0
         self.opened = 0
         self.sent: list[bytes] = []
@@ -80,14 +82,17 @@ class RedisProxy:
                     self.sent.append(data)
                     server.sendall(data)
                     if self.cut is not None and self.cut in data:
+                        self.cut = None if self.once else self.cut
                         server.recv(65536)
                         return
 
 
 @contextlib.contextmanager
-def redis_proxy(url: str, cut: bytes | None = None) -> Iterator[RedisProxy]:
+def redis_proxy(
+    url: str, cut: bytes | None = None, *, once: bool = False
+) -> Iterator[RedisProxy]:
     """A proxy while the context lasts."""
-    through = RedisProxy(url, cut)
+    through = RedisProxy(url, cut, once=once)
     try:
         yield through
     finally:
