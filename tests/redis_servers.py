@@ -17,7 +17,7 @@ import stat
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -179,9 +179,9 @@ class Servers:
         self._stack.callback(server.kill)
         return server
 
-    def cluster(self, binary: str, count: int = 3) -> list[Server]:
-        """The servers of a cluster of `count` primaries."""
-        ports = [free_port() for _ in range(count)]
+    def cluster(self, binary: str, count: int = 3, replicas: int = 0) -> list[Server]:
+        """The servers of a cluster: `count` primaries, then replicas of the first few."""
+        ports = [free_port() for _ in range(count + replicas)]
         nodes = [
             self.start(
                 binary,
@@ -191,36 +191,47 @@ class Servers:
             )
             for port in ports
         ]
-        clients = [node.client() for node in nodes]
-        share = -(-16384 // count)
-        for number, client in enumerate(clients):
-            last = min((number + 1) * share, 16384) - 1
-            client.execute_command("CLUSTER", "ADDSLOTSRANGE", number * share, last)
-            address = ("127.0.0.1", nodes[0].port, ports[0])
-            client.execute_command("CLUSTER", "MEET", *address)
-        end = time.monotonic() + PATIENCE
-        while not all(_whole(client, count) for client in clients):
-            assert time.monotonic() < end, "the cluster did not come together"
-            time.sleep(0.02)
-        for client in clients:
-            client.close()
+        with contextlib.ExitStack() as stack:
+            clients = [stack.enter_context(node.client()) for node in nodes]
+            share = -(-16384 // count)
+            for number, client in enumerate(clients):
+                if number < count:
+                    last = min((number + 1) * share, 16384) - 1
+                    client.execute_command("CLUSTER", "ADDSLOTSRANGE", number * share, last)
+                address = ("127.0.0.1", nodes[0].port, ports[0])
+                client.execute_command("CLUSTER", "MEET", *address)
+            _await(lambda: all(_known(client) == len(nodes) for client in clients))
+            for number, client in enumerate(clients[count:]):
+                primary = clients[number].execute_command("CLUSTER", "MYID")
+                client.execute_command("CLUSTER", "REPLICATE", primary)
+                _await(lambda: client.info("replication")["master_link_status"] == "up")
+            _await(lambda: all(_whole(client, count) for client in clients))
         return nodes
 
     def close(self) -> None:
         self._stack.close()
 
 
+def _await(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "the cluster did not come together"
+        time.sleep(0.02)
+
+
+def _known(client: redis.Redis) -> int:
+    return int(_state(client)["cluster_known_nodes"])
+
+
 def _whole(client: redis.Redis, count: int) -> bool:
-    info = client.execute_command("CLUSTER", "INFO")
-    text = info if isinstance(info, dict) else dict(_pairs(info))
-    slots: Sequence[Any] = client.execute_command("CLUSTER", "SLOTS")
-    return text.get("cluster_state") == "ok" and len(slots) >= count
+    slots: Any = client.execute_command("CLUSTER", "SLOTS")
+    return _state(client)["cluster_state"] == "ok" and len(slots) >= count
 
 
-def _pairs(info: bytes | str) -> Iterator[tuple[str, str]]:
-    for line in (info.decode() if isinstance(info, bytes) else info).splitlines():
-        name, _, value = line.partition(":")
-        yield name, value
+def _state(client: redis.Redis) -> dict[str, str]:
+    info: Any = client.execute_command("CLUSTER", "INFO")
+    lines = (line.partition(":") for line in info.decode().splitlines())
+    return {name: value for name, _, value in lines}
 
 
 def _reap() -> None:
@@ -232,6 +243,6 @@ def _reap() -> None:
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 # It names its folder on its command line, or stands in it.
-                if str(folder) in os.readlink(process / "cwd"):
+                if str(folder) in str((process / "cwd").readlink()):
                     os.kill(int(process.name), signal.SIGKILL)
         shutil.rmtree(folder, ignore_errors=True)

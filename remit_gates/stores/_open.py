@@ -4,6 +4,7 @@ and no part of a URL that may hold a credential is ever repeated."""
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Callable
 from typing import Any, Final, TypeVar, cast
@@ -20,10 +21,7 @@ KNOWN: Final = (
     "memory://, sqlite:///relative.db, sqlite:////absolute.db, postgresql://… and redis://…"
 )
 
-_REDIS: Final = frozenset(
-    (*("redis", "rediss", "valkey", "valkeys", "unix"),)
-    + ("redis+cluster", "rediss+cluster", "valkey+cluster", "valkeys+cluster")
-)
+_REDIS: Final = re.compile(r"(redis|valkey)s?(\+cluster)?|unix")
 
 
 def open_store(url: str) -> Store:
@@ -131,7 +129,7 @@ def _open(
         return coloured(SqliteStore(unquote(rest[1:])))
     if colon and scheme in ("postgresql", "postgres"):
         return postgres(url)
-    if colon and scheme in _REDIS:
+    if colon and _REDIS.fullmatch(scheme):
         return redis(url)
     if colon and scheme == "sqlite":
         raise UsageError(

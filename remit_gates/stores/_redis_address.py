@@ -93,38 +93,44 @@ def address(source: Any) -> Address:
 
 
 def _of_url(url: str) -> Address:
-    scheme, _, rest = url.partition("://")
-    base, _, suffix = scheme.partition("+")
     try:
-        path = unquote(urlsplit(url).path).strip("/")
-        if scheme != "unix" and path and not path.isdecimal():
-            raise ValueError("the path of a URL is the number of a database")
-        if suffix not in ("", "cluster") or (scheme == "unix" and not path):
-            raise ValueError("such a URL leads nowhere")
-        known = redis.connection.parse_url(f"{SCHEMES.get(base, base)}://{rest}")
-        kind = known.pop("connection_class", redis.connection.Connection)
-        kwargs: dict[str, Any] = dict(known)
-        unknown = [name for name in kwargs if not _WAY.fullmatch(name) and name not in _SETTINGS]
-        if unknown:
-            raise ValueError("a parameter leads nowhere")
-        if suffix:
-            node = (kwargs.pop("host", "localhost"), kwargs.pop("port", 6379))
-            return _address(kind, kwargs, (node,))
-        return _address(kind, kwargs)
+        found = _parsed(url)
+        if found is not None:
+            return _address(*found)
     except (ValueError, TypeError):
         # The driver's message repeats what it could not parse.
-        raise UsageError(
-            "This is no URL that redis-py understands. It is not repeated here, since it may"
-            " hold a password. A URL is redis://user:password@host:6379/0, with the number of"
-            " the database at its end, rediss:// for TLS, redis+cluster:// for a cluster, or"
-            " unix:///path/to/socket?db=0; special characters in its parts are"
-            " percent-encoded."
-        ) from None
+        pass
+    raise UsageError(
+        "This is no URL that redis-py understands. It is not repeated here, since it may hold a"
+        " password. A URL is redis://user:password@host:6379/0, with the number of the database"
+        " at its end, rediss:// for TLS, redis+cluster:// for a cluster, or"
+        " unix:///path/to/socket?db=0; special characters in its parts are percent-encoded."
+    )
+
+
+def _parsed(url: str) -> tuple[Any, dict[str, Any], tuple[Node, ...]] | None:
+    """What `_address` takes, out of a URL; None when that leads nowhere, or might lead to
+    another database than the one that is meant."""
+    scheme, _, rest = url.partition("://")
+    base, _, suffix = scheme.partition("+")
+    path = unquote(urlsplit(url).path).strip("/")
+    if suffix not in ("", "cluster") or (suffix and base not in SCHEMES):
+        return None
+    if not path if base == "unix" else path and not path.isdecimal():
+        return None
+    known: dict[str, Any] = redis.connection.parse_url(f"{SCHEMES.get(base, base)}://{rest}")
+    kind = known.pop("connection_class", redis.connection.Connection)
+    if not all(_WAY.fullmatch(name) or name in _SETTINGS for name in known):
+        return None
+    seed = (known.get("host", "localhost"), known.get("port", 6379))
+    return kind, known, (seed,) if suffix else ()
 
 
 _SETTINGS: Final = frozenset(
-    ("socket_timeout", "socket_connect_timeout", "health_check_interval", "retry_on_timeout")
-    + ("retry_on_error", "max_connections", "timeout", "decode_responses", "protocol")
+    (
+        *("socket_timeout", "socket_connect_timeout", "health_check_interval", "protocol"),
+        *("retry_on_timeout", "retry_on_error", "max_connections", "timeout", "decode_responses"),
+    )
 )
 """Parameters of a URL that say how to use a connection, and not where it leads."""
 
@@ -143,9 +149,7 @@ def _of_cluster(client: Any) -> Address:
 
 def _address(kind: Any, kwargs: Mapping[str, Any], seeds: tuple[Node, ...] = ()) -> Address:
     options = {
-        name: value
-        for name, value in kwargs.items()
-        if _WAY.fullmatch(name) and value is not None
+        name: value for name, value in kwargs.items() if _WAY.fullmatch(name) and value is not None
     }
     if seeds:
         for name in ("host", "port", "db"):

@@ -20,12 +20,12 @@ from remit_gates.errors import (
     SchemaMismatch,
     StoreUnavailable,
 )
+from remit_gates.stores._protocol import Entry
 from remit_gates.stores._redis_address import Address, Node, address
 from remit_gates.stores._redis_health import faults
 from remit_gates.stores._redis_keys import Keys, entry, micros, snapshot
 from remit_gates.stores._redis_links import Colour, Command, Links, Lost, Unsent
 from remit_gates.stores._redis_routes import Routes
-from remit_gates.stores._protocol import Entry
 from remit_gates.stores._steps import Steps
 from remit_gates.stores.lua import SCHEMA, script
 

@@ -48,7 +48,7 @@ def _judged(info: dict[str, str], save: str | None) -> Iterator[str]:
         yield (
             "it keeps nothing on disk: neither appendonly nor save is set, so a restart"
             " forgets every answer. Set appendonly yes, with appendfsync always if no"
-            " acknowledged claim may be lost to a crash of the machine."
+            " acknowledged claim may be lost to a crash."
         )
     if info.get("role") == "slave":
         yield "it is a replica, which cannot be written to. Give the URL of its primary."

@@ -42,6 +42,7 @@ class Routes:
         if not self._seeds:
             return (yield from self._links.exchange(None, commands))
         asked: Node | None = None
+        turned: ResponseError | None = None
         unreached = 0
         for _ in range(TURNS):
             node = asked or (yield from self._owner(key))

@@ -211,7 +211,9 @@ def claim_of(graph: Graph, config: Any) -> Any:
     return found
 
 
-@pytest.mark.kinds("memory", "memory-async", "sqlite", "sqlite-async", "postgres-async-pool", "redis")
+@pytest.mark.kinds(
+    "memory", "memory-async", "sqlite", "sqlite-async", "postgres-async-pool", "redis"
+)
 def test_a_stale_winner_cannot_write(team: Team, journal: Journal, hold: Hold) -> None:
     """It stood still past its lease, and another has gone on with its run."""
     seconds = [1e9]

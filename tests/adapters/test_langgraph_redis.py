@@ -85,6 +85,7 @@ def test_a_saver_of_a_client_that_decodes(redis_server: Any, tmp_path: Any) -> N
 def test_an_async_saver_in_one_run_of_the_loop(redis_server: Any, tmp_path: Any) -> None:
     """Whatever the gate opened in an event loop is closed with it."""
     from langgraph.checkpoint.redis.aio import AsyncRedisSaver
+
     async def run() -> Any:
         async with AsyncRedisSaver.from_conn_string(redis_server.url()) as saver:
             graph = approval(Journal()).compile(checkpointer=gate(saver))

@@ -19,7 +19,9 @@ from tests.adapters.workers import PATIENCE, Team
 
 YES: Any = Command(resume="yes")
 
-pytestmark = pytest.mark.kinds("memory", "memory-async", "sqlite-async", "postgres", "redis", "foreign")
+pytestmark = pytest.mark.kinds(
+    "memory", "memory-async", "sqlite-async", "postgres", "redis", "foreign"
+)
 
 
 class Failing(MemoryStore):

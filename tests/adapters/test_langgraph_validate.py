@@ -33,7 +33,9 @@ def called(state: dict[str, Any]) -> None:
 
 every_form = pytest.mark.parametrize("form", [Model, Typed, called], ids=["model", "typed", "call"])
 
-SOME = pytest.mark.kinds("memory", "memory-async", "sqlite-async", "postgres", "redis-async", "foreign")
+SOME = pytest.mark.kinds(
+    "memory", "memory-async", "sqlite-async", "postgres", "redis-async", "foreign"
+)
 
 
 @SOME

@@ -88,9 +88,7 @@ class RedisProxy:
 
 
 @contextlib.contextmanager
-def redis_proxy(
-    url: str, cut: bytes | None = None, *, once: bool = False
-) -> Iterator[RedisProxy]:
+def redis_proxy(url: str, cut: bytes | None = None, *, once: bool = False) -> Iterator[RedisProxy]:
     """A proxy while the context lasts."""
     through = RedisProxy(url, cut, once=once)
     try:
