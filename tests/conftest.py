@@ -104,6 +104,14 @@ def redis_url(redis_server: Server) -> str:
 
 
 @pytest.fixture
+def redis_stack_url(redis_server: Server) -> str:
+    """The one database of the Redis server that RediSearch knows, emptied."""
+    with redis_server.client() as client:
+        client.flushdb()
+    return redis_server.url()
+
+
+@pytest.fixture
 def sqlite_url(tmp_path: Path) -> str:
     """A fresh SQLite database file; the URL also works from other processes."""
     return f"sqlite:///{tmp_path / 'claims.db'}"

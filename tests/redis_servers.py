@@ -204,7 +204,7 @@ class Servers:
             for number, client in enumerate(clients[count:]):
                 primary = clients[number].execute_command("CLUSTER", "MYID")
                 client.execute_command("CLUSTER", "REPLICATE", primary)
-                _await(lambda: client.info("replication")["master_link_status"] == "up")
+            _await(lambda: all(map(_follows, clients[count:])))
             _await(lambda: all(_whole(client, count) for client in clients))
         return nodes
 
@@ -217,6 +217,10 @@ def _await(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < end, "the cluster did not come together"
         time.sleep(0.02)
+
+
+def _follows(client: redis.Redis) -> bool:
+    return client.info("replication").get("master_link_status") == "up"
 
 
 def _known(client: redis.Redis) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -20,7 +21,10 @@ from tests.unit.staged import Watched
 
 
 YES: Any = Command(resume="yes")
-WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "BEGIN IMMEDIATE", "WITH")
+WRITES = (
+    *("INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "BEGIN IMMEDIATE", "WITH"),
+    *("SET", "DEL", "ZADD", "ZREM", "EXPIRE", "PERSIST", "JSON.SET", "JSON.MERGE", "FT.CREATE"),
+)
 
 
 class Bench:
@@ -33,21 +37,37 @@ class Bench:
         self.store = Watched(store)
         self.sent: list[str] = []
         self._stock = stack.enter_context(saver(url, lambda it: it))
-        self._listen(self._stock.conn, stack)
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        if hasattr(self._stock, "_redis"):
+            self._overhear(self._stock._redis.connection_pool, patch)
+        else:
+            self._listen(self._stock.conn, patch)
         journal = Journal(folder)
         stack.callback(journal.close)
         self.graph = build(gate(self._stock, store=self.store), journal)
         self.graph.invoke({"run": "r"}, config("r"))
         self.quiet()
 
-    def _listen(self, connection: Any, stack: ExitStack) -> None:
+    def _overhear(self, pool: Any, patch: pytest.MonkeyPatch) -> None:
+        from redis.connection import Connection
+
+        send = Connection.send_packed_command
+
+        def heard(connection: Any, command: Any, *args: Any, **kwargs: Any) -> Any:
+            if connection in pool._in_use_connections:
+                words = re.findall(rb"\*\d+\r\n\$\d+\r\n([A-Z.]+)\r\n", b"".join(command))
+                self.sent += (word.decode() for word in words)
+            return send(connection, command, *args, **kwargs)
+
+        patch.setattr(Connection, "send_packed_command", heard)
+
+    def _listen(self, connection: Any, patch: pytest.MonkeyPatch) -> None:
         if isinstance(connection, sqlite3.Connection):
             connection.set_trace_callback(self.sent.append)
             return
         import psycopg
 
         execute, executemany = psycopg.Cursor.execute, psycopg.Cursor.executemany
-        patch = stack.enter_context(pytest.MonkeyPatch.context())
 
         def listening(call: Callable[..., Any]) -> Callable[..., Any]:
             def listened(cursor: Any, query: Any, *args: Any, **kwargs: Any) -> Any:

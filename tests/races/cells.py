@@ -127,6 +127,9 @@ CELLS = [
     ("postgres", "threads"),
     ("postgres", "pool"),
     ("postgres", "tasks"),
+    ("redis", "processes"),
+    ("redis", "threads"),
+    ("redis", "tasks"),
 ]
 """Every database with every kind of racers that it can have."""
 

@@ -10,10 +10,12 @@ from tests.races.cells import RACERS
 from tests.races.workers import Team, team
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres", "redis"])
 def url(request: pytest.FixtureRequest) -> str:
-    """A fresh database of either kind."""
-    url: str = request.getfixturevalue(f"{request.param}_url")
+    """A database of each kind."""
+    # LangGraph's Redis saver works in database 0 only.
+    kind = "redis_stack" if request.param == "redis" else request.param
+    url: str = request.getfixturevalue(f"{kind}_url")
     return url
 
 

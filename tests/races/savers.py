@@ -42,6 +42,13 @@ def saver(url: str, wrap: Wrap, *, pooled: int = 0, setup: bool = True) -> Itera
         pooled: Size of the pool that it gets its connections from; 0 for one connection.
         setup: Whether to make the tables. One process does, before the others come.
     """
+    if url.startswith("redis://"):
+        from langgraph.checkpoint.redis import RedisSaver
+
+        # Its client has a pool anyway; and each saver must be set up, whoever was before.
+        with RedisSaver.from_conn_string(url) as made:
+            yield _ready(wrap(made), True)
+        return
     if not url.startswith("postgresql://"):
         from langgraph.checkpoint.sqlite import SqliteSaver
 
@@ -66,6 +73,14 @@ def saver(url: str, wrap: Wrap, *, pooled: int = 0, setup: bool = True) -> Itera
 @asynccontextmanager
 async def async_saver(url: str, wrap: Wrap, *, pooled: int = 0) -> AsyncIterator[Any]:
     """A checkpointer for async callers; see `saver`."""
+    if url.startswith("redis://"):
+        from langgraph.checkpoint.redis.aio import AsyncRedisSaver
+
+        async with AsyncRedisSaver.from_conn_string(url) as made:
+            gated = wrap(made)
+            await gated.setup()
+            yield gated
+        return
     if not url.startswith("postgresql://"):
         from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 

@@ -21,7 +21,7 @@ REPETITIONS = 5
 SPREADS = pytest.mark.parametrize("spread", [0.0, 0.08], ids=["at once", "80 ms"])
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
+@pytest.fixture(params=["memory", "sqlite", "postgres", "redis", "valkey"])
 def store_url(request: pytest.FixtureRequest) -> str:
     """A fresh store of any kind, with its table."""
     if request.param == "memory":

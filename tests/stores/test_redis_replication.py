@@ -90,9 +90,9 @@ def test_no_replica_no_run(pair: Pair) -> None:
     primary, replica = pair
     store = RedisStore(primary.url(), replicas=1, timeout=0.5)
     gate = Gate(store)
-    with replica.frozen(), pytest.raises(StoreUnavailable, match="Deliver again"):
-        with gate.passage("run", "pause"):
-            raise AssertionError("it ran")
+    refused = pytest.raises(StoreUnavailable, match="Deliver again")
+    with replica.frozen(), refused, gate.passage("run", "pause"):
+        raise AssertionError("it ran")
     with gate.passage("run", "pause") as claim:
         assert claim.attempt == 1
     store.close()
