@@ -15,11 +15,14 @@ SPREADS = (("together", 0.0, 0.0), ("80 ms apart", 0.08, 0.02))
 """Name, seconds from the first arrival to the last, and seconds that a node takes."""
 
 
-def measure(urls: Any, wraps: list[str], repetitions: int, folder: Path) -> list[dict[str, Any]]:
-    """One row for each cell, arrival and gate. `urls` makes a fresh database of a kind."""
+def measure(
+    urls: Any, kinds: list[str], wraps: list[str], repetitions: int, folder: Path
+) -> list[dict[str, Any]]:
+    """One row for each cell, arrival and gate. `urls` makes a fresh database of one of
+    `kinds`."""
     rows = []
     with team(folder, RACERS) as racers:
-        for kind, who in CELLS:
+        for kind, who in (one for one in CELLS if one[0] in kinds):
             for arrival, spread, pace in SPREADS:
                 for wrap in wraps:
                     row = {"database": kind, "racers": who, "arrival": arrival, "gate": wrap}

@@ -91,7 +91,7 @@ def _store_of(stock: Any, wrap: str, times: Times) -> Iterator[Any]:
         return
     from remit_gates.stores import as_store
 
-    with closing(as_store(stock.conn)) as store:
+    with closing(as_store(getattr(stock, "conn", None) or stock._redis)) as store:
         for name in ("read", "swap", "renew"):
             setattr(store, name, _watched(getattr(store, name), name, times))
         store.setup()
@@ -150,6 +150,12 @@ def _committer(url: str) -> Iterator[Callable[[int], None]]:
         "INSERT INTO bench VALUES ({0}, 1, 0, {0}) ON CONFLICT (id)"
         " DO UPDATE SET version = bench.version + 1, row = excluded.row"
     )
+    if url.startswith("redis://"):
+        import redis
+
+        with redis.Redis.from_url(url) as client:
+            yield lambda number: client.hset(f"bench:{number}", mapping={"version": 1, "row": ROW})
+        return
     if not url.startswith("postgresql://"):
         with closing(sqlite3.connect(path_of(url), isolation_level=None)) as connection:
             connection.execute("PRAGMA synchronous = FULL")
