@@ -69,7 +69,7 @@ $(VENV)/.desk: pyproject.toml tools/envs.py
 	@$(call setup,--extras langgraph postgres http --groups desk)
 
 $(VENV)/.dev: pyproject.toml tools/envs.py
-	@$(call setup,--extras langgraph sqlite postgres http otel cli --groups dev)
+	@$(call setup,--extras langgraph sqlite postgres redis http otel cli --groups dev)
 
 # The stamp is touched last, so that a set-up that was cut short is done again.
 define setup

@@ -100,7 +100,7 @@ class Flows:
     ) -> Steps[tuple[int, list[bytes]]]:
         """Some keys of `node`, and the cursor to go on with; 0 at the end."""
         pattern = self.keys.pattern(framework, namespace)
-        command = ("SCAN", cursor, "MATCH", pattern, "COUNT", 1000)
+        command = ("SCAN", cursor, "MATCH", pattern, "COUNT", 2000)
         ((after, found),) = yield from self._on(node, [command])
         return int(after), found
 

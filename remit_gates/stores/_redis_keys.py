@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import quote, unquote
 
 from remit_gates._codec import decode
 from remit_gates._model import Record, RunKey, Snapshot
 from remit_gates.errors import UsageError
 from remit_gates.stores._protocol import Entry
+
+
+Name: TypeAlias = tuple[str, str, str]
+"""Framework, namespace and run: a `RunKey` for those who look at a million of them."""
 
 
 class Keys:
@@ -56,12 +60,16 @@ class Keys:
         literal = re.sub(r"([*?\[\]^\\-])", r"\\\1", self._prefix)
         return ":".join([literal, *parts, "*"]).encode()
 
-    def run(self, key: bytes) -> RunKey | None:
-        """The run whose key `key` is; None when it is no record's."""
-        parts = key[len(self._start) :].split(b":")
-        if not key.startswith(self._start) or len(parts) != 3:
+    def name(self, key: bytes) -> Name | None:
+        """The name of the run whose key `key` is; None when it is no record's."""
+        if not key.startswith(self._start) or not key.isascii():
             return None
-        return RunKey(*(unquote(part.decode()) for part in parts))
+        parts = key[len(self._start) :].decode().split(":")
+        if len(parts) != 3:
+            return None
+        if b"%" in key:
+            parts = [unquote(part) for part in parts]
+        return (parts[0], parts[1], parts[2])
 
 
 def micros(seconds: float) -> int:

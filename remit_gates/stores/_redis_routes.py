@@ -59,7 +59,7 @@ class Routes:
                 if unreached > 1:
                     raise
                 continue
-            turned = next((reply for reply in replies if isinstance(reply, _TURNED)), None)
+            turned = next(filter(None, map(_turned_away, replies)), None)
             if turned is None:
                 return replies
             asked = self._turn(node, turned)
@@ -124,5 +124,21 @@ class Routes:
         raise Unsent from error
 
 
-_TURNED: Final = (MovedError, AskError, ClusterDownError, TryAgainError)
+_TURNED: Final = {
+    "MOVED": MovedError,
+    "ASK": AskError,
+    "CLUSTERDOWN": ClusterDownError,
+    "TRYAGAIN": TryAgainError,
+}
 """What a server says that did nothing because the key is not its own, or not now."""
+
+
+def _turned_away(reply: Any) -> ResponseError | None:
+    """`reply` as such an error, if it is one. An older redis-py, outside of its own cluster
+    client, leaves it to us to read the first word."""
+    if isinstance(reply, tuple(_TURNED.values())):
+        return reply
+    if not isinstance(reply, ResponseError):
+        return None
+    word, _, rest = str(reply).partition(" ")
+    return _TURNED[word](rest) if word in _TURNED else None

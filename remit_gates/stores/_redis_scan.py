@@ -7,13 +7,13 @@ are, at the price of one sweep for each `SWEEP` of them.
 
 from __future__ import annotations
 
-import heapq
 from typing import Final
 
 from remit_gates._model import RunKey
 from remit_gates.stores._calls import PAGE
 from remit_gates.stores._protocol import Entry
 from remit_gates.stores._redis_flows import Flows
+from remit_gates.stores._redis_keys import Name
 from remit_gates.stores._steps import Steps
 
 
@@ -63,23 +63,25 @@ class Scan:
 
     def _sweep(self) -> Steps[list[RunKey]]:
         """The first `SWEEP` runs after the last that was told, in order."""
-        kept: set[RunKey] = set()
+        name = self._flows.keys.name
+        after = self._after and (self._after.framework, self._after.namespace, self._after.run)
+        kept: set[Name] = set()
+        # Nothing behind this one can be among the first any more.
+        last: Name | None = None
         for node in (yield from self._flows.primaries()):
-            cursor, first = 0, True
-            while cursor or first:
-                first = False
+            cursor, more = 0, True
+            while more:
                 cursor, keys = yield from self._flows.sweep(
                     node, cursor, self._framework, self._namespace
                 )
-                runs = map(self._flows.keys.run, keys)
-                kept.update(
-                    run
-                    for run in runs
-                    if run is not None and (self._after is None or run > self._after)
-                )
+                more = cursor != 0
+                for run in filter(None, map(name, keys)):
+                    if (after is None or run > after) and (last is None or run < last):
+                        kept.add(run)
                 if len(kept) > 2 * SWEEP:
-                    kept = set(heapq.nsmallest(SWEEP, kept))
-        return heapq.nsmallest(SWEEP, kept)
+                    first = sorted(kept)[:SWEEP]
+                    kept, last = set(first), first[-1]
+        return [RunKey(*run) for run in sorted(kept)[:SWEEP]]
 
 
 class Prune:
@@ -92,10 +94,10 @@ class Prune:
     def all(self) -> Steps[int]:
         gone = 0
         for node in (yield from self._flows.primaries()):
-            cursor, first = 0, True
-            while cursor or first:
-                first = False
+            cursor, more = 0, True
+            while more:
                 cursor, keys = yield from self._flows.sweep(node, cursor, None, None)
-                records = [key for key in keys if self._flows.keys.run(key) is not None]
+                more = cursor != 0
+                records = [key for key in keys if self._flows.keys.name(key) is not None]
                 gone += yield from self._flows.prune(records, self._older_than)
         return gone

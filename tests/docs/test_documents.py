@@ -3,8 +3,8 @@
 A block is run as a reader would have it: from an empty folder, with what the blocks above
 it have defined, and with `await` allowed at the top. Two things are put in its place:
 
-- a string that starts with `postgresql://` becomes the URL of a fresh database, so that a
-  document shows the URL that a reader would write;
+- a string that starts with `postgresql://` or `redis://` becomes the URL of a fresh database,
+  so that a document shows the URL that a reader would write;
 - what a document needs and should not show stands in a comment that starts with
   `<!-- python` on a line of its own; it runs like a block.
 
@@ -86,10 +86,10 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def run(
-    text: str, name: str, postgres: Callable[[], str], *, commands: bool = False
+    text: str, name: str, *, commands: bool = False, **servers: Callable[[], str]
 ) -> dict[str, Any]:
     """Run the blocks of `text`, and its `commands` if asked to; the names they defined.
-    Tracebacks point into `name`."""
+    Tracebacks point into `name`. `servers` make a URL, each for the scheme of its name."""
     namespace: dict[str, Any] = {"__name__": "__main__"}
     loop = asyncio.new_event_loop()
     try:
@@ -98,7 +98,7 @@ def run(
                 for shown in commands_of(block) if commands else ():
                     perform(shown)
                 continue
-            tree = _Urls(postgres).visit(ast.parse(block.source, name))
+            tree = _Urls(servers).visit(ast.parse(block.source, name))
             ast.increment_lineno(tree, block.line)
             code = compile(
                 tree,
@@ -157,12 +157,13 @@ def perform(shown: Shown) -> None:
 class _Urls(ast.NodeTransformer):
     """Puts a real server in the place of one that only a document knows."""
 
-    def __init__(self, postgres: Callable[[], str]) -> None:
-        self.postgres = postgres
+    def __init__(self, servers: dict[str, Callable[[], str]]) -> None:
+        self.servers = servers
 
     def visit_Constant(self, node: ast.Constant) -> ast.Constant:
-        if isinstance(node.value, str) and node.value.startswith("postgresql://"):
-            return ast.copy_location(ast.Constant(self.postgres()), node)
+        scheme = node.value.partition("://")[0] if isinstance(node.value, str) else ""
+        if scheme in self.servers:
+            return ast.copy_location(ast.Constant(self.servers[scheme]()), node)
         return node
 
 
@@ -177,8 +178,9 @@ def test_document(
     namespace = run(
         document.read_text(encoding="utf-8"),
         str(document),
-        lambda: request.getfixturevalue("postgres_url"),
         commands=document.name in RUN_COMMANDS,
+        postgresql=lambda: request.getfixturevalue("postgres_url"),
+        redis=lambda: request.getfixturevalue("redis_stack_url"),
     )
     # A reader's program ends here, and with it whatever the blocks left open.
     namespace.clear()
@@ -240,7 +242,7 @@ $ not python
 
 
 def test_blocks_run_in_order_in_one_namespace() -> None:
-    namespace = run(DOCUMENT, "document.md", lambda: "postgresql://real")
+    namespace = run(DOCUMENT, "document.md", postgresql=lambda: "postgresql://real")
 
     assert namespace["shown"] == 3
     assert namespace["url"] == "postgresql://real"
@@ -250,7 +252,7 @@ def test_a_failing_block_fails_at_its_line_of_the_document() -> None:
     broken = DOCUMENT.replace("shown += 1", "shown += missing")
 
     with pytest.raises(NameError, match="missing") as failure:
-        run(broken, "document.md", lambda: "postgresql://real")
+        run(broken, "document.md", postgresql=lambda: "postgresql://real")
 
     last = failure.traceback[-1]
     assert (str(last.path).endswith("document.md"), last.lineno + 1) == (True, 16)

@@ -227,6 +227,12 @@ def test_what_is_no_record_is_left_alone(redis_url: str) -> None:
             with pytest.raises(SchemaMismatch, match="another prefix"):
                 operation()
         assert client.get("remit_gates:test::run") == b"something else"
+        # Whatever looks like the key of a record, but is none.
+        client.set(b"remit_gates:a:b:\xff", 1)
+        client.set("remit_gates:a:b:c:d", 1)
+        client.delete("remit_gates:test::run")
+        assert list(store.scan()) == []
+        assert store.prune(0.0) == 0
         client.set("remit_gates:schema", "new")
     with pytest.raises(SchemaMismatch, match="schema new"):
         RedisStore(redis_url).read(RUN)

@@ -119,6 +119,7 @@ def test_a_server_that_wants_replicas_refuses_before_it_writes(pair: Pair) -> No
     store.setup()
     replica.kill()
     with primary.client() as client:
+        until(lambda: not client.info("replication")["connected_slaves"], "the loss to be seen")
         client.config_set("min-replicas-to-write", 1)
     with pytest.raises(StoreUnavailable, match="did not do it"):
         store.swap(RUN, None, claimed(1), 30.0)
