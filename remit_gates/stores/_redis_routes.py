@@ -124,7 +124,7 @@ class Routes:
         raise Unsent from error
 
 
-_TURNED: Final = {
+_TURNED: Final[dict[str, type[ResponseError]]] = {
     "MOVED": MovedError,
     "ASK": AskError,
     "CLUSTERDOWN": ClusterDownError,
@@ -136,9 +136,9 @@ _TURNED: Final = {
 def _turned_away(reply: Any) -> ResponseError | None:
     """`reply` as such an error, if it is one. An older redis-py, outside of its own cluster
     client, leaves it to us to read the first word."""
-    if isinstance(reply, tuple(_TURNED.values())):
-        return reply
     if not isinstance(reply, ResponseError):
         return None
+    if isinstance(reply, tuple(_TURNED.values())):
+        return reply
     word, _, rest = str(reply).partition(" ")
     return _TURNED[word](rest) if word in _TURNED else None

@@ -64,7 +64,9 @@ class Scan:
     def _sweep(self) -> Steps[list[RunKey]]:
         """The first `SWEEP` runs after the last that was told, in order."""
         name = self._flows.keys.name
-        after = self._after and (self._after.framework, self._after.namespace, self._after.run)
+        after: Name | None = None
+        if self._after is not None:
+            after = (self._after.framework, self._after.namespace, self._after.run)
         kept: set[Name] = set()
         # Nothing behind this one can be among the first any more.
         last: Name | None = None

@@ -51,7 +51,7 @@ class Bench:
     def _overhear(self, pool: Any, patch: pytest.MonkeyPatch) -> None:
         from redis.connection import Connection
 
-        send = Connection.send_packed_command
+        send: Callable[..., Any] = Connection.send_packed_command
 
         def heard(connection: Any, command: Any, *args: Any, **kwargs: Any) -> Any:
             if connection in pool._in_use_connections:
