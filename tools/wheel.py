@@ -32,12 +32,13 @@ assert store.swap(run, None, Record(token=2), None) is None, "the second swap wo
 assert store.read(run).record == Record(token=1), "another record"
 store.close()
 
-try:
-    open_store("postgresql://nobody@127.0.0.1/nothing")
-except MissingExtra as error:
-    assert "remit-gates[postgres]" in str(error), error
-else:
-    raise AssertionError("a store without its driver")
+for scheme, extra in (("postgresql", "postgres"), ("redis", "redis")):
+    try:
+        open_store(f"{scheme}://nobody@127.0.0.1/0")
+    except MissingExtra as error:
+        assert f"remit-gates[{extra}]" in str(error), error
+    else:
+        raise AssertionError("a store without its driver")
 
 try:
     import remit_gates.http
