@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 ASKS_IN_ASYNC_NODES: Final = re.compile(
-    r"tests/adapters/.*(\[.*async|sync_on_async|conformance)"
+    r"tests/adapters/.*(\[.*async|sync_on_async|conformance|an_async_saver)"
     r"|tests/chaos/test_event_loops"
     r"|tests/races/test_langgraph_races.*tasks"
     r"|tests/docs/.*(langgraph_async_postgres\.py|docs/langgraph\.md)"
