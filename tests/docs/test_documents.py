@@ -280,9 +280,9 @@ no output of ours
 
 def test_commands_run_where_they_are_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    run(COMMANDS, "document.md", lambda: "")
+    run(COMMANDS, "document.md")
     assert list(tmp_path.iterdir()) == []
-    run(COMMANDS, "document.md", lambda: "", commands=True)
+    run(COMMANDS, "document.md", commands=True)
     assert [path.name for path in tmp_path.iterdir()] == ["claims.db"]
 
 
@@ -296,4 +296,4 @@ def test_what_is_shown_of_a_command_is_what_it_does(
     monkeypatch.chdir(tmp_path)
     wrong = COMMANDS.replace(shown, instead)
     with pytest.raises((AssertionError, SystemExit)):
-        run(wrong, "document.md", lambda: "", commands=True)
+        run(wrong, "document.md", commands=True)
