@@ -154,7 +154,11 @@ def _committer(url: str) -> Iterator[Callable[[int], None]]:
         import redis
 
         with redis.Redis.from_url(url) as client:
-            yield lambda number: client.hset(f"bench:{number}", mapping={"version": 1, "row": ROW})
+
+            def put(number: int) -> None:
+                client.hset(f"bench:{number}", mapping={"version": 1, "row": ROW})
+
+            yield put
         return
     if not url.startswith("postgresql://"):
         with closing(sqlite3.connect(path_of(url), isolation_level=None)) as connection:

@@ -147,7 +147,8 @@ class RedisStore(_Connected, Store):
 class AsyncRedisStore(_Connected, AsyncStore):
     """Records in a Redis or Valkey database, or a cluster, for async callers, of any event
     loop. See `RedisStore`, whose arguments it takes; there are `size` connections to each
-    server in each event loop."""
+    server in each event loop. They are closed by `close`, or when the loop shuts down its
+    asynchronous generators, as `asyncio.run` has it do."""
 
     _colour = ASYNC
 

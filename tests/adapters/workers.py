@@ -40,6 +40,7 @@ class Loop:
         return self.start(work).result(PATIENCE)
 
     def close(self) -> None:
+        self.run(self.loop.shutdown_asyncgens())
         self.run(self.loop.shutdown_default_executor())
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(PATIENCE)

@@ -154,6 +154,7 @@ def cell(
             yield Tasks(loop, build(made, journal, pace=pace, awaited=True), journal)
         finally:
             loop.run_until_complete(closing.aclose())
+            loop.run_until_complete(loop.shutdown_asyncgens())
             loop.run_until_complete(loop.shutdown_default_executor())
             loop.close()
             journal.close()
