@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from remit_gates import _observe
+
 
 if TYPE_CHECKING:
     from tests.redis_servers import Given, Server, Servers
@@ -33,6 +35,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if ASKS_IN_ASYNC_NODES.search(item.nodeid):
                 item.add_marker(pytest.mark.skip(reason=NO_CONTEXT))
+
+
+@pytest.fixture(autouse=True)
+def nobody_left_listening() -> Iterator[None]:
+    """What a test has listen to a gate, it also silences: others count what is told."""
+    before = dict(_observe._listeners)
+    yield
+    assert _observe._listeners == before
 
 
 @pytest.fixture(scope="session")

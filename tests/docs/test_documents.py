@@ -35,7 +35,7 @@ from unittest import mock
 
 import pytest
 
-from remit_gates import cli
+from remit_gates import cli, otel, set_hooks
 from tests.unit.commands import Terminal
 
 
@@ -182,7 +182,9 @@ def test_document(
         postgresql=lambda: request.getfixturevalue("postgres_url"),
         redis=lambda: request.getfixturevalue("redis_stack_url"),
     )
-    # A reader's program ends here, and with it whatever the blocks left open.
+    # A reader's program ends here, and with it whatever the blocks left open or listening.
+    otel.uninstrument()
+    set_hooks()
     namespace.clear()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
