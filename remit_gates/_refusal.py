@@ -7,6 +7,8 @@ next. It never holds an answer.
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -31,11 +33,15 @@ class Verbs:
         go_on: The framework's own continue.
         ask: How to see what waits now.
         fork: How to branch off on purpose.
+        failed: What to do after a failure, where there is no continue.
+        abandoned: What to do after a death, likewise.
     """
 
     go_on: str = "deliver with the intent CONTINUE"
     ask: str = "look at the run's state"
     fork: str = "deliver with the intent FORK"
+    failed: str = ""
+    abandoned: str = ""
 
 
 _KINDS: Final[dict[Reason, type[ResumeRefused]]] = {
@@ -51,15 +57,19 @@ _KINDS: Final[dict[Reason, type[ResumeRefused]]] = {
 NOTHING_RAN: Final = "This delivery was not recorded and no node ran for it."
 
 
-def refusal(denied: Denied, verbs: Verbs) -> ResumeRefused:
-    """The exception that says why `denied` was denied."""
+def refusal(
+    denied: Denied, verbs: Verbs, kinds: Mapping[Reason, type[ResumeRefused]] | None = None
+) -> ResumeRefused:
+    """The exception that says why `denied` was denied; of the type that `kinds` has for its
+    reason, if it has one."""
     verdict, delivery = denied.verdict, denied.delivery
     entry = verdict.consumption
     if entry is not None and entry.answer is not None:
         # Errors travel to whoever delivered, who need not be who may read the answers.
         entry = replace(entry, answer=None)
     pauses = () if delivery is None else tuple(answer.pause for answer in delivery.answers)
-    return _KINDS[verdict.reason](
+    kind = (kinds or {}).get(verdict.reason, _KINDS[verdict.reason])
+    return kind(
         f"{denied.run} {_why(denied, verbs)}",
         reason=verdict.reason,
         run=denied.run,
@@ -92,21 +102,23 @@ def _why(denied: Denied, verbs: Verbs) -> str:
             f" To see what waits now, {verbs.ask}."
         )
     if reason is Reason.FAILED:
+        again = verbs.failed or (
+            f"Mend the cause, then {verbs.go_on}, which reuses that answer, or redeliver it with"
+            " the same delivery id; release() re-opens the pause for another answer."
+        )
         return (
             f"failed after it took an answer: {_answered(entry, verdict.same)}. {NOTHING_RAN}"
-            f" The answer stays consumed. Mend the cause, then {verbs.go_on}, which reuses that"
-            " answer, or redeliver it with the same delivery id; release() re-opens the pause"
-            " for another answer."
+            f" The answer stays consumed. {again}"
         )
     if reason is Reason.ABANDONED:
         by = f"by {_held(claim)}" if claim else "by its holder"
         if entry is not None and claim is None:
             by += f": {_taken(entry)}"
-        return (
-            f"was abandoned {by}. How far it got is not known. {NOTHING_RAN} Look at what it"
-            f" did, then {verbs.go_on}, or release() to have the pause answered again;"
-            " Policy(on_abandoned='serve') does without you."
+        again = verbs.abandoned or (
+            f"Look at what it did, then {verbs.go_on}, or release() to have the pause answered"
+            " again; Policy(on_abandoned='serve') does without you."
         )
+        return f"was abandoned {by}. How far it got is not known. {NOTHING_RAN} {again}"
     if reason is Reason.STALE_TICKET:
         return (
             f"does not wait at the pause that this ticket names any more{at}."
