@@ -22,8 +22,8 @@ from remit_gates._drive import drive
 from remit_gates._decide import Refused
 from remit_gates._keeper import ActiveClaim, Keeper, StorePort
 from remit_gates._liveness import known_dead, mint
-from remit_gates._model import Consumption, Delivery, Outcome, Phase, Reason, Record, RunKey
-from remit_gates._ops import Flow, Op, splice
+from remit_gates._model import Delivery, Phase, Reason, Record, RunKey
+from remit_gates._ops import Flow, splice
 from remit_gates._passage import Denied
 from remit_gates._policy import Policy
 from remit_gates.crewai._pauses import Request, in_doubt, judge, last_answered, pause_of
@@ -207,7 +207,7 @@ class FlowPort(StorePort):
 
 
 @dataclass(frozen=True, slots=True)
-class Pending(Op):
+class Pending:
     """Load the pause that waits. Result: its state and context, or None."""
 
     run: str

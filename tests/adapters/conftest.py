@@ -12,14 +12,27 @@ import pytest
 
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.adapters import flows
+    from tests.adapters.crews import Crew
     from tests.adapters.graphs import Hold, Journal
     from tests.adapters.kinds import Places
     from tests.adapters.workers import Team
     from tests.redis_servers import Server
     from tests.servers import Postgres
 
+collect_ignore_glob = []
+
 if importlib.util.find_spec("langgraph") is None:
-    collect_ignore_glob = ["test_langgraph_*.py", "test_peer_conformance.py"]
+    collect_ignore_glob += ["test_langgraph_*.py", "test_peer_conformance.py"]
+
+if importlib.util.find_spec("crewai") is None:
+    collect_ignore_glob += ["test_crewai_*.py"]
+else:
+    from tests.adapters.hermetic import seal
+
+    seal()
 
 EVERY = (
     "memory",
@@ -37,6 +50,11 @@ EVERY = (
 )
 
 
+CREWAI_WARNS = (
+    "Cannot set an attribute on 'crewai.rag':ImportWarning",
+)
+"""What CrewAI and its companions warn of in their own code."""
+
 CANNOT = "before LangGraph"
 """How the reason of a test begins that an older release of LangGraph cannot run."""
 
@@ -48,6 +66,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # LangGraph 1.0.0 warns of an import of its own.
     moved = "ignore:AgentStatePydantic has been moved:DeprecationWarning"
     config.addinivalue_line("filterwarnings", moved)
+    for ignored in CREWAI_WARNS:
+        config.addinivalue_line("filterwarnings", f"ignore:{ignored}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -119,3 +139,28 @@ def hold() -> Iterator[Hold]:
     hold = Hold()
     yield hold
     hold.open()
+
+
+@pytest.fixture(scope="session")
+def diary(tmp_path_factory: pytest.TempPathFactory) -> flows.Journal:
+    """What the methods of CrewAI flows did, in every process of the session."""
+    from tests.adapters import flows
+
+    journal = flows.Journal(tmp_path_factory.mktemp("diary"))
+    flows.current.append(journal)
+    return journal
+
+
+@pytest.fixture(scope="session")
+def crews(diary: flows.Journal, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crew]:
+    """The worker processes of the session, with CrewAI."""
+    from tests.adapters.crews import crew_in
+
+    with crew_in(diary.folder) as crew:
+        yield crew
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    """A fresh SQLite database for a flow persistence."""
+    return str(tmp_path / "flows.db")

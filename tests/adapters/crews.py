@@ -1,0 +1,179 @@
+"""Worker processes with a gated CrewAI: each does one thing at a time, and can be killed.
+
+CrewAI is imported once, in a process that does nothing else and has no threads; each
+worker is a fork of that one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from crewai.flow.persistence import SQLiteFlowPersistence
+
+from remit_gates import Policy, _liveness
+from remit_gates.crewai import gate
+from tests.adapters import flows
+from tests.adapters.flows import PATIENCE, Journal, until
+
+
+MOST: Final = 8
+"""Workers at the most."""
+
+
+def kind(call: Any) -> str:
+    """What `call` returns, or the name of the error that it raises."""
+    try:
+        result = call()
+    except BaseException as error:
+        return type(error).__name__
+    return result if isinstance(result, str) else type(result).__name__
+
+
+class Doing:
+    """The far end: what a worker does when it is told to."""
+
+    def __init__(self, folder: Path, barrier: Any) -> None:
+        flows.current.append(Journal(folder))
+        self._barrier = barrier
+        self._host = _liveness._host
+
+    def open(self, path: str, host: str | None = None, **policy: Any) -> str:
+        """Open a gated persistence. `host` makes this process one of another machine."""
+        here = self._host
+        _liveness._host = here if host is None else lambda: f"{host}#elsewhere"  # type: ignore[assignment]
+        self._persistence = gate(SQLiteFlowPersistence(path), policy=Policy(**policy))
+        return "opened"
+
+    def answer(self, name: str, run: str, words: str) -> str:
+        """Load a flow of the class `name` and resume it."""
+        return kind(lambda: getattr(flows, name).from_pending(run, self._persistence).resume(words))
+
+    def load(self, name: str, run: str) -> str:
+        """Load a flow of the class `name`, to resume it later."""
+        self._flow = getattr(flows, name).from_pending(run, self._persistence)
+        return "loaded"
+
+    def resume(self, words: str) -> str:
+        """Resume the flow that was loaded."""
+        return kind(lambda: self._flow.resume(words))
+
+    def race(self, run: str, words: str, among: int, early: bool) -> str:
+        """Answer `run` together with all the others."""
+        if early:
+            self.load("Plain", run)
+        self._barrier[among].wait(PATIENCE)
+        return self.resume(words) if early else self.answer("Plain", run, words)
+
+    def kickoff(self, name: str, run: str, among: int) -> str:
+        """Kick off `run` by its id, together with all the others."""
+        flow = getattr(flows, name)(persistence=self._persistence)
+        self._barrier[among].wait(PATIENCE)
+        return kind(lambda: flow.kickoff(inputs={"id": run}))
+
+
+def _serve(pipe: Any, folder: Path, barrier: Any) -> None:
+    doing = Doing(folder, barrier)
+    pipe.send(None)
+    while (order := pipe.recv()) is not None:
+        name, args, kwargs = order
+        pipe.send(kind(lambda: getattr(doing, name)(*args, **kwargs)))
+
+
+class Worker:
+    """The near end of a worker."""
+
+    def __init__(self, context: Any, folder: Path, barrier: Any) -> None:
+        self._pipe, far = context.Pipe()
+        self._process = context.Process(target=_serve, args=(far, folder, barrier), daemon=True)
+        self._process.start()
+        far.close()
+        self._owes = 1
+
+    def tell(self, name: str, *args: Any, **kwargs: Any) -> None:
+        """Have it do something; `result` waits for what comes of it."""
+        self._pipe.send((name, args, kwargs))
+        self._owes += 1
+
+    def result(self) -> Any:
+        """What came of the last order."""
+        assert self._pipe.poll(PATIENCE * 2), "the worker did not finish"
+        self._owes -= 1
+        return self._pipe.recv()
+
+    def ask(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        """Have it do something, and wait for what comes of it."""
+        self.tell(name, *args, **kwargs)
+        return self.result()
+
+    @property
+    def fit(self) -> bool:
+        """Whether it is alive, and has done all that it was told."""
+        return self._process.is_alive() and not self._owes
+
+    def kill(self) -> None:
+        """End it at once, as the kernel does when memory is short."""
+        self._process.kill()
+        self._process.join()
+        self._pipe.close()
+
+    def stop(self) -> None:
+        """Have it stand still, as on a machine that is suspended."""
+        os.kill(self._process.pid, signal.SIGSTOP)
+        stat = Path(f"/proc/{self._process.pid}/stat")
+        until(lambda: stat.read_text().rpartition(")")[2].split()[0] == "T")
+
+    def go(self) -> None:
+        """Let it move again."""
+        os.kill(self._process.pid, signal.SIGCONT)
+
+
+class Crew:
+    """The workers of a session, made when they are first needed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload([__name__])
+        self._barrier = {size: self._context.Barrier(size) for size in range(1, MOST + 1)}
+        self.workers: list[Worker] = []
+
+    def open(self, path: str, size: int, **options: Any) -> list[Worker]:
+        """`size` workers over the database at `path`."""
+        self.workers = [worker for worker in self.workers if worker.fit or worker.kill()]
+        while len(self.workers) < size:
+            self.workers.append(Worker(self._context, self._folder, self._barrier))
+            assert self.workers[-1].result() is None
+        for worker in self.workers[:size]:
+            worker.tell("open", path, **options)
+        assert {worker.result() for worker in self.workers[:size]} == {"opened"}
+        return self.workers[:size]
+
+    def race(self, run: str, words: str, size: int, *, early: bool) -> list[str]:
+        """What comes of `size` answers at once."""
+        return self._all(size, "race", run, words, size, early)
+
+    def kickoff(self, name: str, run: str, size: int) -> list[str]:
+        """What comes of `size` kickoffs of one run at once."""
+        return self._all(size, "kickoff", name, run, size)
+
+    def _all(self, size: int, name: str, *args: Any) -> list[str]:
+        for worker in self.workers[:size]:
+            worker.tell(name, *args)
+        return [worker.result() for worker in self.workers[:size]]
+
+
+@contextlib.contextmanager
+def crew_in(folder: Path) -> Iterator[Crew]:
+    """Workers that share a journal in `folder`, and never outlive the context."""
+    crew = Crew(folder)
+    try:
+        yield crew
+    finally:
+        for worker in crew.workers:
+            worker.kill()

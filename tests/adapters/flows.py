@@ -1,0 +1,286 @@
+"""Flows for tests, made of methods that write down outside of the flow what they do.
+
+An entry is one write to a file opened with O_APPEND, so that it survives a kill, and what
+every process did stands in one place.
+"""
+
+# CrewAI reads annotations as they are, so they must not be strings here.
+# ruff: noqa: I002
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final
+
+from tests.adapters.hermetic import seal
+
+
+seal()
+
+from crewai.flow.async_feedback import HumanFeedbackPending  # noqa: E402
+from crewai.flow.flow import Flow, FlowState, listen, or_, start  # noqa: E402
+from crewai.flow.human_feedback import human_feedback  # noqa: E402
+from crewai.flow.persistence import persist  # noqa: E402
+
+
+PATIENCE: Final = 60.0
+"""Seconds after which something that must happen has not."""
+
+
+class Journal:
+    """What ran, in every process that was given the same folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def note(self, run: str, step: str) -> None:
+        """Write down that `step` of `run` has begun, and stand still there if told to."""
+        file = os.open(self.folder / "journal", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(file, f"{run} {step}\n".encode())
+        finally:
+            os.close(file)
+        until(lambda: not self._held(run, step).exists())
+
+    def steps(self, run: str) -> list[str]:
+        """The steps of `run` so far, in their order."""
+        try:
+            lines = (self.folder / "journal").read_text("utf-8").splitlines()
+        except FileNotFoundError:
+            return []
+        return [line.partition(" ")[2] for line in lines if line.partition(" ")[0] == run]
+
+    def hold(self, run: str, step: str) -> None:
+        """Have `step` of `run` stand still once it has begun."""
+        self._held(run, step).touch()
+
+    def let_go(self, run: str, step: str) -> None:
+        """Let `step` of `run` go on."""
+        self._held(run, step).unlink()
+
+    def reached(self, run: str, step: str, times: int = 1) -> None:
+        """Wait until `step` of `run` has begun so many times."""
+        until(lambda: self.steps(run).count(step) >= times)
+
+    def _held(self, run: str, step: str) -> Path:
+        return self.folder / f"{run}.{step}.held"
+
+
+current: list[Journal] = []
+"""The journal of this process."""
+
+
+def note(flow: Any, step: str) -> None:
+    """Write down that `flow` has begun `step`."""
+    current[-1].note(flow.flow_id, step)
+
+
+def until(condition: Callable[[], Any]) -> None:
+    """Wait for `condition`, of which nothing tells but looking again."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "it never came to that"
+        time.sleep(0.005)
+
+
+class Asks:
+    """A provider that has the flow pause."""
+
+    def request_feedback(self, context: Any, flow: Any) -> str:
+        raise HumanFeedbackPending(context=context)
+
+
+asks: Final = Asks()
+
+
+class Judged:
+    """For flows whose feedback a model would sort: here the words themselves say it."""
+
+    def _collapse_to_outcome(self, feedback: str, outcomes: Any, llm: Any) -> str:
+        note(self, "model")
+        if feedback == "?":
+            raise RuntimeError("the model is down")
+        found: str = next(outcome for outcome in outcomes if outcome.startswith(feedback[:4]))
+        return found
+
+
+MODEL: Final = "gpt-4o-mini"
+"""What CrewAI makes an object of, and nobody calls."""
+
+
+class Plain(Flow):
+    """The smallest: one pause, and one listener."""
+
+    @start()
+    @human_feedback(message="publish?", provider=asks)
+    def draft(self) -> str:
+        note(self, "draft")
+        return "a text"
+
+    @listen(draft)
+    def publish(self, result: Any) -> str:
+        note(self, f"publish:{result.feedback}")
+        note(self, "publish")
+        if result.feedback == "fail":
+            raise RuntimeError("the listener failed")
+        return f"published:{result.feedback}"
+
+
+class Judging(Judged, Flow):
+    """Approve or reject, as a model sorts it."""
+
+    @start()
+    @human_feedback(
+        message="publish?", emit=["approved", "rejected"], llm=MODEL, provider=asks
+    )
+    def draft(self) -> str:
+        note(self, "draft")
+        return "a text"
+
+    @listen("approved")
+    def publish(self) -> str:
+        note(self, "publish")
+        return "published"
+
+    @listen("rejected")
+    def discard(self) -> str:
+        note(self, "discard")
+        return "discarded"
+
+
+class Twice(Flow):
+    """One pause after another."""
+
+    @start()
+    @human_feedback(message="refund $10?", provider=asks)
+    def refund(self) -> str:
+        note(self, "refund")
+        return "$10"
+
+    @listen(refund)
+    @human_feedback(message="wire $10,000?", provider=asks)
+    def wire(self, result: Any) -> str:
+        note(self, f"wire:{result.feedback}")
+        return "$10,000"
+
+    @listen(wire)
+    def pay(self, result: Any) -> str:
+        note(self, f"pay:{result.feedback}")
+        return f"paid:{result.feedback}"
+
+
+class Looping(Judged, Flow):
+    """Asks until it is done."""
+
+    @start()
+    def begin(self) -> str:
+        note(self, "begin")
+        return "a text"
+
+    @listen(or_("begin", "again"))
+    @human_feedback(message="good?", emit=["again", "done"], llm=MODEL, provider=asks)
+    def ask(self) -> str:
+        note(self, "ask")
+        return "a text"
+
+    @listen("done")
+    def finish(self) -> str:
+        note(self, "finish")
+        return "finished"
+
+
+class Count(FlowState):
+    """A state of fields."""
+
+    asked: int = 0
+    answered: str = ""
+
+
+def counting(persistence: Any, *, by_method: bool = False) -> type[Any]:
+    """A flow with a state of fields that `persistence` keeps after every method, declared
+    on the class or on each method."""
+    each: Any = persist(persistence) if by_method else lambda method: method
+
+    class Counting(Flow[Count]):
+        @start()
+        @each
+        @human_feedback(message="count?", provider=asks)
+        def ask(self) -> str:
+            note(self, "ask")
+            self.state.asked += 1
+            return "a text"
+
+        @listen(ask)
+        @each
+        def answer(self, result: Any) -> str:
+            note(self, "answer")
+            self.state.answered = result.feedback
+            return f"counted:{result.feedback}"
+
+    made: type[Any] = Counting if by_method else persist(persistence)(Counting)
+    return made
+
+
+class Steps(Flow):
+    """Three methods and no pause."""
+
+    @start()
+    def first(self) -> str:
+        note(self, "first")
+        self.state["ran"] = self.state.get("ran", 0) + 1
+        return "1"
+
+    @listen(first)
+    def second(self, result: Any) -> str:
+        note(self, "second")
+        if self.state.get("fail"):
+            raise RuntimeError("the second method failed")
+        return "2"
+
+    @listen(second)
+    def third(self, result: Any) -> str:
+        note(self, "third")
+        return "3"
+
+
+def stepping(persistence: Any) -> type[Any]:
+    """`Steps` that `persistence` keeps after every method. CrewAI does not inherit methods."""
+    methods = {name: vars(Steps)[name] for name in ("first", "second", "third")}
+    made: type[Any] = persist(persistence)(type("Stepping", (Flow,), methods))
+    return made
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    """What `call` returns, or the exception that it raises."""
+    try:
+        return call()
+    except Exception as error:
+        return error
+
+
+def race(*calls: Callable[[], Any]) -> list[Any]:
+    """The outcomes of `calls`, all let go at the same moment."""
+    barrier = threading.Barrier(len(calls))
+
+    def run(call: Callable[[], Any]) -> Any:
+        barrier.wait(PATIENCE)
+        return outcome(call)
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return [*pool.map(run, calls)]
+
+
+class Background:
+    """`call` in a thread of its own, while the test does something else."""
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self._pool = ThreadPoolExecutor(1)
+        self._future = self._pool.submit(outcome, call)
+
+    def result(self) -> Any:
+        """What came of it."""
+        self._pool.shutdown()
+        return self._future.result(PATIENCE)
