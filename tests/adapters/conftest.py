@@ -29,10 +29,6 @@ if importlib.util.find_spec("langgraph") is None:
 
 if importlib.util.find_spec("crewai") is None:
     collect_ignore_glob += ["test_crewai_*.py"]
-else:
-    from tests.adapters.hermetic import seal
-
-    seal()
 
 EVERY = (
     "memory",
@@ -50,11 +46,6 @@ EVERY = (
 )
 
 
-CREWAI_WARNS = (
-    "Cannot set an attribute on 'crewai.rag':ImportWarning",
-)
-"""What CrewAI and its companions warn of in their own code."""
-
 CANNOT = "before LangGraph"
 """How the reason of a test begins that an older release of LangGraph cannot run."""
 
@@ -66,8 +57,13 @@ def pytest_configure(config: pytest.Config) -> None:
     # LangGraph 1.0.0 warns of an import of its own.
     moved = "ignore:AgentStatePydantic has been moved:DeprecationWarning"
     config.addinivalue_line("filterwarnings", moved)
-    for ignored in CREWAI_WARNS:
-        config.addinivalue_line("filterwarnings", f"ignore:{ignored}")
+
+
+def pytest_pycollect_makemodule(module_path: Path) -> None:
+    if module_path.name.startswith("test_crewai_"):
+        from tests.adapters.hermetic import load
+
+        load()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -96,7 +96,13 @@ class Asks:
 asks: Final = Asks()
 
 
-class Judged:
+class Light:
+    """For flows that need no memory: CrewAI's takes seconds to import."""
+
+    _skip_auto_memory = True
+
+
+class Judged(Light):
     """For flows whose feedback a model would sort: here the words themselves say it."""
 
     def _collapse_to_outcome(self, feedback: str, outcomes: Any, llm: Any) -> str:
@@ -111,7 +117,7 @@ MODEL: Final = "gpt-4o-mini"
 """What CrewAI makes an object of, and nobody calls."""
 
 
-class Plain(Flow):
+class Plain(Light, Flow):
     """The smallest: one pause, and one listener."""
 
     @start()
@@ -151,7 +157,7 @@ class Judging(Judged, Flow):
         return "discarded"
 
 
-class Twice(Flow):
+class Twice(Light, Flow):
     """One pause after another."""
 
     @start()
@@ -204,7 +210,7 @@ def counting(persistence: Any, *, by_method: bool = False) -> type[Any]:
     on the class or on each method."""
     each: Any = persist(persistence) if by_method else lambda method: method
 
-    class Counting(Flow[Count]):
+    class Counting(Light, Flow[Count]):
         @start()
         @each
         @human_feedback(message="count?", provider=asks)
@@ -224,7 +230,7 @@ def counting(persistence: Any, *, by_method: bool = False) -> type[Any]:
     return made
 
 
-class Steps(Flow):
+class Steps(Light, Flow):
     """Three methods and no pause."""
 
     @start()
@@ -249,7 +255,7 @@ class Steps(Flow):
 def stepping(persistence: Any) -> type[Any]:
     """`Steps` that `persistence` keeps after every method. CrewAI does not inherit methods."""
     methods = {name: vars(Steps)[name] for name in ("first", "second", "third")}
-    made: type[Any] = persist(persistence)(type("Stepping", (Flow,), methods))
+    made: type[Any] = persist(persistence)(type("Stepping", (Light, Flow), methods))
     return made
 
 

@@ -1,7 +1,7 @@
 """CrewAI as its tests have it: it calls nobody, asks nobody, and keeps what it stores in a
 folder of its own.
 
-Whoever imports CrewAI in a test, or in a process of a test, calls `seal` before.
+Whoever imports CrewAI in a test, or in a process of a test, calls `seal` or `load` before.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from __future__ import annotations
 import atexit
 import builtins
 import functools
+import importlib
 import ipaddress
 import os
 import shutil
 import socket
 import tempfile
+import warnings
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -58,6 +60,15 @@ def seal() -> None:
     for name in ("getaddrinfo", "gethostbyname", "create_connection"):
         _guard(socket, name, _host)
     builtins.input = _asked
+
+
+def load() -> None:
+    """Seal, and import CrewAI, whose companions warn of much in their own code."""
+    seal()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in ("crewai.flow.flow", "crewai.flow.human_feedback", "crewai.crew"):
+            importlib.import_module(name)
 
 
 _sealed: list[bool] = []
