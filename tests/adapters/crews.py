@@ -112,6 +112,11 @@ class Worker:
         return self.result()
 
     @property
+    def finished(self) -> bool:
+        """Whether it has done what it was told last."""
+        return bool(self._pipe.poll())
+
+    @property
     def fit(self) -> bool:
         """Whether it is alive, and has done all that it was told."""
         return self._process.is_alive() and not self._owes

@@ -1,0 +1,279 @@
+"""A kickoff goes on with a run only where one says so: a restored checkpoint is carried to
+its end once, and under `scope="run"` a run is kicked off by one caller at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crewai.flow.flow import Flow
+from crewai.flow.persistence import SQLiteFlowPersistence
+from crewai.state.checkpoint_config import CheckpointConfig
+
+from remit_gates import Policy, open_store
+from remit_gates._model import RunKey
+from remit_gates.crewai import gate
+from remit_gates.errors import AlreadyConsumed, InProgress
+from tests.adapters.crews import Crew
+from tests.adapters.flows import Background, Journal, Plain, Steps, outcome, race, stepping, until
+
+
+RUN = Policy(scope="run")
+
+
+def claim_of(path: str, run: str) -> Any:
+    return open_store(f"sqlite:///{path}").read(RunKey("crewai", "", run))
+
+
+# One run, by its id.
+
+
+@pytest.mark.parametrize("racers", [2, 4, 8])
+def test_of_many_threads_one_kicks_off(
+    racers: int, path: str, diary: Journal, tmp_path: Path
+) -> None:
+    persistence = gate(SQLiteFlowPersistence(path), policy=RUN)
+    run = f"threads-{racers}-{tmp_path.name}"
+    diary.hold(run, "second")
+
+    def kick() -> Any:
+        return outcome(partial(Steps(persistence=persistence).kickoff, inputs={"id": run}))
+
+    winner = Background(kick)
+    diary.reached(run, "second")
+    others = race(*[kick] * (racers - 1))
+    diary.let_go(run, "second")
+
+    assert winner.result() == "3"
+    assert [type(error) for error in others] == [InProgress] * (racers - 1)
+    assert diary.steps(run) == ["first", "second", "third"]
+    # And afterwards the run can be used again.
+    assert kick() == "3"
+
+
+@pytest.mark.parametrize("racers", [2, 8])
+def test_of_many_tasks_one_kicks_off(
+    racers: int, path: str, diary: Journal, tmp_path: Path
+) -> None:
+    persistence = gate(SQLiteFlowPersistence(path), policy=RUN)
+    run = f"tasks-{racers}-{tmp_path.name}"
+
+    async def kick() -> Any:
+        try:
+            return await Steps(persistence=persistence).kickoff_async(inputs={"id": run})
+        except Exception as error:
+            return error
+
+    async def go() -> list[Any]:
+        diary.hold(run, "first")
+        racing = asyncio.gather(*[kick() for _ in range(racers)])
+        await asyncio.to_thread(diary.reached, run, "first")
+        late = await kick()
+        diary.let_go(run, "first")
+        return [*await racing, late]
+
+    found = asyncio.run(go())
+    assert found.count("3") == 1
+    assert [type(error) for error in found if error != "3"] == [InProgress] * racers
+    assert diary.steps(run) == ["first", "second", "third"]
+
+
+@pytest.mark.parametrize("racers", [2, 4, 8])
+def test_of_many_processes_one_kicks_off(
+    racers: int, path: str, diary: Journal, crews: Crew, tmp_path: Path
+) -> None:
+    run = f"processes-{racers}-{tmp_path.name}"
+    crews.open(path, racers, scope="run")
+    diary.hold(run, "first")
+    for worker in crews.workers[:racers]:
+        worker.tell("kickoff", "Steps", run, racers)
+    diary.reached(run, "first")
+    # One stands in its first method until the others have been told.
+    until(lambda: sum(worker.finished for worker in crews.workers[:racers]) == racers - 1)
+    diary.let_go(run, "first")
+
+    kinds = sorted(worker.result() for worker in crews.workers[:racers])
+    assert kinds == ["3", *["InProgress"] * (racers - 1)]
+    assert diary.steps(run) == ["first", "second", "third"]
+
+
+def test_by_default_kickoffs_of_one_run_run_beside_each_other(path: str, diary: Journal) -> None:
+    """As they do without a gate; and the tests above can fail."""
+    persistence = gate(SQLiteFlowPersistence(path))
+    run = f"beside-{Path(path).parent.name}"
+    diary.hold(run, "first")
+
+    def kick() -> Any:
+        return Steps(persistence=persistence).kickoff(inputs={"id": run})
+
+    both = [Background(kick) for _ in range(2)]
+    diary.reached(run, "first", times=2)
+    diary.let_go(run, "first")
+    assert [each.result() for each in both] == ["3", "3"]
+
+
+def test_a_kickoff_keeps_an_answer_out(path: str, diary: Journal) -> None:
+    persistence = gate(SQLiteFlowPersistence(path), policy=RUN)
+    run = str(Plain(persistence=persistence).kickoff().context.flow_id)
+    flow = Plain.from_pending(run, persistence)
+    diary.hold(run, "draft")
+    again = Background(partial(Plain(persistence=persistence).kickoff, inputs={"id": run}))
+    diary.reached(run, "draft", times=2)
+    refused = outcome(partial(flow.resume, "yes"))
+    diary.let_go(run, "draft")
+    assert again.result().context.flow_id == run
+    assert isinstance(refused, InProgress)
+    assert Plain.from_pending(run, persistence).resume("no") == "published:no"
+
+
+def test_a_kickoff_that_failed_may_be_tried_again(path: str, diary: Journal) -> None:
+    persistence = gate(SQLiteFlowPersistence(path), policy=RUN)
+    run = f"failed-{Path(path).parent.name}"
+    with pytest.raises(RuntimeError, match="second method failed"):
+        Steps(persistence=persistence).kickoff(inputs={"id": run, "fail": True})
+    assert Steps(persistence=persistence).kickoff(inputs={"id": run, "fail": False}) == "3"
+
+
+def test_a_flow_may_kick_itself_off(path: str, diary: Journal) -> None:
+    """Within its own run; CrewAI calls that reentrant."""
+    from crewai.flow.flow import listen, start
+
+    from tests.adapters.flows import Light
+
+    persistence = gate(SQLiteFlowPersistence(path), policy=RUN)
+
+    class Nested(Light, Flow):
+        @start()
+        def first(self):  # type: ignore[no-untyped-def]
+            return "outer"
+
+        @listen(first)
+        async def second(self, result):  # type: ignore[no-untyped-def]
+            return await Steps(persistence=persistence).kickoff_async(inputs={"id": self.flow_id})
+
+    assert Nested(persistence=persistence).kickoff(inputs={"id": "nest"}) == "3"
+
+
+def test_forks_are_free(path: str, diary: Journal) -> None:
+    persistence = gate(SQLiteFlowPersistence(path), policy=RUN)
+    cls = stepping(persistence)
+    run = f"fork-{Path(path).parent.name}"
+    cls().kickoff(inputs={"id": run})
+    diary.hold(run, "first")
+    running = Background(partial(cls().kickoff, inputs={"id": run}))
+    diary.reached(run, "first", times=2)
+    forks = [cls().kickoff(restore_from_state_id=run) for _ in range(2)]
+    diary.let_go(run, "first")
+    assert (running.result(), forks) == ("3", ["3", "3"])
+
+
+# A checkpoint.
+
+
+def checkpoint_of(cls: Any, folder: Path, run: str) -> CheckpointConfig:
+    """A checkpoint of a run of `cls` that failed in its second method."""
+    config = CheckpointConfig(location=str(folder), on_events=["method_execution_finished"])
+    flow = cls(checkpoint=config)
+    with pytest.raises(RuntimeError, match="second method failed"):
+        flow.kickoff(inputs={"id": run, "fail": True})
+    from crewai.events import crewai_event_bus
+
+    crewai_event_bus.flush()
+    written = sorted(folder.rglob("*.json"), key=lambda path: path.stat().st_mtime_ns)
+    return CheckpointConfig(restore_from=str(written[-1]))
+
+
+@pytest.fixture
+def checkpoint(path: str, tmp_path: Path, diary: Journal) -> tuple[Any, CheckpointConfig, str]:
+    cls = stepping(gate(SQLiteFlowPersistence(path)))
+    run = f"checkpoint-{tmp_path.name}"
+    return cls, checkpoint_of(cls, tmp_path / "checkpoints", run), run
+
+
+Saved = tuple[Any, CheckpointConfig, str]
+
+
+def mended(cls: Any, config: CheckpointConfig) -> Any:
+    flow = cls.from_checkpoint(config)
+    flow.state["fail"] = False
+    return flow
+
+
+def test_a_checkpoint_is_kicked_off_once(checkpoint: Saved, diary: Journal) -> None:
+    cls, config, run = checkpoint
+    before = diary.steps(run)
+    flows = [mended(cls, config) for _ in range(2)]
+
+    outcomes = race(*[flow.kickoff for flow in flows])
+
+    errors = [error for error in outcomes if isinstance(error, Exception)]
+    assert [type(error) for error in errors] in ([InProgress], [AlreadyConsumed])
+    assert len(outcomes) - len(errors) == 1
+    ran = diary.steps(run)[len(before) :]
+    assert ran.count("second") == ran.count("third") == 1
+    with pytest.raises(AlreadyConsumed):
+        mended(cls, config).kickoff()
+    assert diary.steps(run)[len(before) :] == ran
+
+
+def test_it_is_the_same_by_the_keyword(checkpoint: Saved, diary: Journal) -> None:
+    cls, config, run = checkpoint
+    mended(cls, config).kickoff()
+    ran = diary.steps(run)
+    with pytest.raises(AlreadyConsumed):
+        cls().kickoff(from_checkpoint=config)
+    assert diary.steps(run) == ran
+
+
+def test_a_restored_run_that_failed_may_be_restored_again(
+    checkpoint: Saved, diary: Journal
+) -> None:
+    cls, config, run = checkpoint
+    with pytest.raises(RuntimeError, match="second method failed"):
+        cls.from_checkpoint(config).kickoff()
+    mended(cls, config).kickoff()
+    with pytest.raises(AlreadyConsumed):
+        mended(cls, config).kickoff()
+
+
+def test_to_restore_is_to_look(checkpoint: Saved, path: str) -> None:
+    cls, config, run = checkpoint
+    for _ in range(3):
+        assert cls.from_checkpoint(config).flow_id == run
+    assert claim_of(path, run).version is None
+
+
+def test_forks_of_a_checkpoint_are_free(checkpoint: Saved, diary: Journal) -> None:
+    cls, config, run = checkpoint
+    mended(cls, config).kickoff()
+    for _ in range(2):
+        fork = cls.fork(config)
+        fork.state["fail"] = False
+        fork.kickoff()
+        assert diary.steps(fork.flow_id)[-1:] == ["third"]
+        assert fork.flow_id != run
+
+
+def test_a_restored_instance_is_fresh_afterwards(checkpoint: Saved, diary: Journal) -> None:
+    cls, config, run = checkpoint
+    flow = mended(cls, config)
+    flow.kickoff()
+    flow.kickoff()
+    assert diary.steps(run).count("third") == 2
+
+
+# What is no flow.
+
+
+def test_a_crew_is_replayed_as_often_as_one_likes() -> None:
+    """`replay` is a deliberate re-run, and crews have no persistence that could be gated."""
+    from crewai.crew import Crew as Made
+
+    from remit_gates.crewai import _flow
+
+    assert not hasattr(Made.replay, "__wrapped__")
+    assert not hasattr(Made.kickoff, "_self_wrapper")
+    assert set(_flow._WRAPPERS) == set(_flow.HOOKED)
