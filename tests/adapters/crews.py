@@ -14,7 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from crewai.events import crewai_event_bus
 from crewai.flow.persistence import SQLiteFlowPersistence
+from crewai.state.checkpoint_config import CheckpointConfig
 
 from remit_gates import Policy, _liveness
 from remit_gates.crewai import gate
@@ -75,6 +77,16 @@ class Doing:
         flow = getattr(flows, name)(persistence=self._persistence)
         self._barrier[among].wait(PATIENCE)
         return kind(lambda: flow.kickoff(inputs={"id": run}))
+
+    def checkpoint(self, path: str, folder: str, run: str) -> str:
+        """Where the checkpoint is of a run that failed in its second method."""
+        config = CheckpointConfig(location=folder, on_events=["method_execution_finished"])
+        flow = flows.stepping(gate(SQLiteFlowPersistence(path)))(checkpoint=config)
+        with contextlib.suppress(RuntimeError):
+            flow.kickoff(inputs={"id": run, "fail": True})
+        crewai_event_bus.flush()
+        (written,) = Path(folder).rglob("*.json")
+        return str(written)
 
 
 def _serve(pipe: Any, folder: Path, barrier: Any) -> None:
@@ -158,6 +170,16 @@ class Crew:
             worker.tell("open", path, **options)
         assert {worker.result() for worker in self.workers[:size]} == {"opened"}
         return self.workers[:size]
+
+    @contextlib.contextmanager
+    def fresh(self) -> Iterator[Worker]:
+        """A worker in which no flow has run yet."""
+        worker = Worker(self._context, self._folder, self._barrier)
+        assert worker.result() is None
+        try:
+            yield worker
+        finally:
+            worker.kill()
 
     def race(self, run: str, words: str, size: int, *, early: bool) -> list[str]:
         """What comes of `size` answers at once."""

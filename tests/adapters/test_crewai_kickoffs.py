@@ -23,6 +23,8 @@ from tests.adapters.flows import Background, Journal, Plain, Steps, outcome, rac
 
 RUN = Policy(scope="run")
 
+Saved = tuple[Any, CheckpointConfig, str]
+
 
 def claim_of(path: str, run: str) -> Any:
     return open_store(f"sqlite:///{path}").read(RunKey("crewai", "", run))
@@ -173,27 +175,29 @@ def test_forks_are_free(path: str, diary: Journal) -> None:
 # A checkpoint.
 
 
-def checkpoint_of(cls: Any, folder: Path, run: str) -> CheckpointConfig:
-    """A checkpoint of a run of `cls` that failed in its second method."""
-    config = CheckpointConfig(location=str(folder), on_events=["method_execution_finished"])
-    flow = cls(checkpoint=config)
-    with pytest.raises(RuntimeError, match="second method failed"):
-        flow.kickoff(inputs={"id": run, "fail": True})
-    from crewai.events import crewai_event_bus
-
-    crewai_event_bus.flush()
-    written = sorted(folder.rglob("*.json"), key=lambda path: path.stat().st_mtime_ns)
-    return CheckpointConfig(restore_from=str(written[-1]))
+@pytest.fixture(scope="module")
+def template(crews: Crew, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A checkpoint of a run that failed in its second method. CrewAI restores the first flow
+    of the process that wrote it, so it comes from a process of its own."""
+    folder = tmp_path_factory.mktemp("checkpoints")
+    with crews.fresh() as worker:
+        file = worker.ask("checkpoint", str(folder / "flows.db"), str(folder / "made"), "TEMPLATE")
+    return Path(file).read_text("utf-8")
 
 
 @pytest.fixture
-def checkpoint(path: str, tmp_path: Path, diary: Journal) -> tuple[Any, CheckpointConfig, str]:
-    cls = stepping(gate(SQLiteFlowPersistence(path)))
+def checkpoint(template: str, path: str, tmp_path: Path) -> Saved:
+    """A class, a checkpoint of it, and the run that it is of."""
     run = f"checkpoint-{tmp_path.name}"
-    return cls, checkpoint_of(cls, tmp_path / "checkpoints", run), run
+    file = tmp_path / "main" / "20260101T000000_1_p-none.json"
+    file.parent.mkdir()
+    file.write_text(template.replace("TEMPLATE", run), "utf-8")
+    return (
+        stepping(gate(SQLiteFlowPersistence(path))),
+        CheckpointConfig(restore_from=str(file)),
+        run,
+    )
 
-
-Saved = tuple[Any, CheckpointConfig, str]
 
 
 def mended(cls: Any, config: CheckpointConfig) -> Any:
