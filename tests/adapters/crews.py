@@ -49,6 +49,7 @@ class Doing:
         """Open a gated persistence. `host` makes this process one of another machine."""
         here = self._host
         _liveness._host = here if host is None else lambda: f"{host}#elsewhere"  # type: ignore[assignment]
+        self._path = path
         self._persistence = gate(SQLiteFlowPersistence(path), policy=Policy(**policy))
         return "opened"
 
@@ -64,6 +65,18 @@ class Doing:
     def resume(self, words: str) -> str:
         """Resume the flow that was loaded."""
         return kind(lambda: self._flow.resume(words))
+
+    def stand_after_the_pause(self, run: str, words: str) -> str:
+        """Answer `run`, whose next pause is written, and stand still before its end is."""
+        inner = SQLiteFlowPersistence(self._path)
+        save = inner.save_pending_feedback
+
+        def saved(**given: Any) -> None:
+            save(**given)
+            flows.current[-1].note(run, "paused again")
+
+        object.__setattr__(inner, "save_pending_feedback", saved)
+        return kind(lambda: flows.Twice.from_pending(run, gate(inner)).resume(words))
 
     def race(self, run: str, words: str, among: int, early: bool) -> str:
         """Answer `run` together with all the others."""
