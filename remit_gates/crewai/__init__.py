@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from weakref import WeakValueDictionary
 
 from remit_gates.errors import MissingExtra, UsageError
@@ -67,8 +67,7 @@ def gate(
         )
     found = _inferred(persistence) if store is None else store
     binding = Binding(persistence, found, policy, namespace)
-    made: PersistenceT = GatedPersistence(persistence, binding, store)
-    return made
+    return cast(PersistenceT, GatedPersistence(persistence, binding, store))
 
 
 def _inferred(persistence: FlowPersistence) -> Any:

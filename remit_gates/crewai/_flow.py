@@ -185,9 +185,7 @@ def _kickoff_async(wrapped: Callable[..., Any], flow: Any, args: Any, kwargs: An
     return _under(admitting, binding.keeper, FlowPort(binding, inline=False), call)
 
 
-async def _restored(
-    binding: Binding, flow: Any, checkpoint: str, call: Callable[[], Any]
-) -> Any:
+async def _restored(binding: Binding, flow: Any, checkpoint: str, call: Callable[[], Any]) -> Any:
     made = partial(judge_restored, checkpoint)
     admitting = binding.admit(str(flow.flow_id), made, restored=True)
     port = FlowPort(binding, inline=False)
@@ -295,7 +293,7 @@ def _forget(flow: Any) -> None:
 
 def _apart(kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The arguments that are CrewAI's, and the options of the delivery."""
-    options = {name: kwargs[name] for name in OPTIONS if name in kwargs}
+    options: dict[str, Any] = {name: kwargs[name] for name in OPTIONS if name in kwargs}
     return {name: kwargs[name] for name in kwargs if name not in OPTIONS}, options
 
 

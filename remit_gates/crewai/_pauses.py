@@ -108,9 +108,7 @@ def judge(
     )
 
 
-def _gone(
-    request: Request, waiting: str | None, record: Record, policy: Policy
-) -> Reason | None:
+def _gone(request: Request, waiting: str | None, record: Record, policy: Policy) -> Reason | None:
     """Why an answer to a pause whose row is gone is void; None where an instance that is
     still open may answer it once more."""
     entry = record.consumption(request.named)

@@ -18,7 +18,6 @@ from typing import Any, Final
 
 import wrapt
 
-from remit_gates._drive import drive
 from remit_gates._decide import Refused
 from remit_gates._keeper import ActiveClaim, Keeper, StorePort
 from remit_gates._liveness import known_dead, mint
@@ -222,7 +221,7 @@ class PausedId(str):
     __slots__ = ()
 
 
-class GatedPersistence(wrapt.ObjectProxy):  # type: ignore[misc,no-any-unimported,unused-ignore]
+class GatedPersistence(wrapt.ObjectProxy):  # type: ignore[type-arg]
     """A persistence behind a gate; see the module."""
 
     def __init__(self, inner: Any, binding: Binding, source: Any) -> None:

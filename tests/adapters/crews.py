@@ -7,6 +7,7 @@ worker is a fork of that one.
 from __future__ import annotations
 
 import contextlib
+import functools
 import multiprocessing
 import os
 import signal
@@ -107,7 +108,7 @@ def _serve(pipe: Any, folder: Path, barrier: Any) -> None:
     pipe.send(None)
     while (order := pipe.recv()) is not None:
         name, args, kwargs = order
-        pipe.send(kind(lambda: getattr(doing, name)(*args, **kwargs)))
+        pipe.send(kind(functools.partial(getattr(doing, name), *args, **kwargs)))
 
 
 class Worker:
@@ -175,7 +176,10 @@ class Crew:
 
     def open(self, path: str, size: int, **options: Any) -> list[Worker]:
         """`size` workers over the database at `path`."""
-        self.workers = [worker for worker in self.workers if worker.fit or worker.kill()]
+        for worker in self.workers:
+            if not worker.fit:
+                worker.kill()
+        self.workers = [worker for worker in self.workers if worker.fit]
         while len(self.workers) < size:
             self.workers.append(Worker(self._context, self._folder, self._barrier))
             assert self.workers[-1].result() is None

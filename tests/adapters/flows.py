@@ -139,9 +139,7 @@ class Judging(Judged, Flow):
     """Approve or reject, as a model sorts it."""
 
     @start()
-    @human_feedback(
-        message="publish?", emit=["approved", "rejected"], llm=MODEL, provider=asks
-    )
+    @human_feedback(message="publish?", emit=["approved", "rejected"], llm=MODEL, provider=asks)
     def draft(self) -> str:
         note(self, "draft")
         return "a text"

@@ -28,9 +28,7 @@ def record_of(path: str, run: str) -> Any:
     return open_store(f"sqlite:///{path}").read(RunKey("crewai", "", run)).record
 
 
-def test_killed_before_the_commit_another_is_served(
-    path: str, diary: Journal, crews: Crew
-) -> None:
+def test_killed_before_the_commit_another_is_served(path: str, diary: Journal, crews: Crew) -> None:
     """Whatever the policy: the pause is still there, so nothing has run."""
     run = parked(Judging, path)
     winner, first, second = crews.open(path, 3)

@@ -15,8 +15,8 @@ import wrapt
 from crewai.flow.persistence import SQLiteFlowPersistence
 
 from remit_gates import Policy, observed, open_store
-from remit_gates._keeper import Keeper, StorePort
 from remit_gates._drive import drive
+from remit_gates._keeper import Keeper, StorePort
 from remit_gates._model import RunKey
 from remit_gates.crewai import gate, release
 from remit_gates.errors import (
@@ -303,9 +303,7 @@ def test_the_store_is_down(path: str, diary: Journal, tmp_path: Any) -> None:
     with pytest.raises(StoreUnavailable):
         flow.resume("yes")
     assert diary.steps(run) == ["draft"]
-    careless = gate(
-        SQLiteFlowPersistence(path), store=url, policy=Policy(on_store_error="serve")
-    )
+    careless = gate(SQLiteFlowPersistence(path), store=url, policy=Policy(on_store_error="serve"))
     assert Plain.from_pending(run, careless).resume("yes") == "published:yes"
     # What became of it, nobody can say.
     with pytest.raises(ValueError, match="No pending feedback found"):
@@ -318,7 +316,7 @@ def test_what_is_no_persistence_is_refused(path: str) -> None:
     assert gate(gated) is gated
     assert isinstance(gated, SQLiteFlowPersistence)
     with pytest.raises(UsageError, match="not str"):
-        gate("flows.db")  # type: ignore[type-var]
+        gate("flows.db")
     from crewai.flow.persistence import FlowPersistence
 
     class Foreign(FlowPersistence):

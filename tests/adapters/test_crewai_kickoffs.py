@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import wrapt
 from crewai.flow.flow import Flow
 from crewai.flow.persistence import SQLiteFlowPersistence
 from crewai.state.checkpoint_config import CheckpointConfig
@@ -199,7 +200,6 @@ def checkpoint(template: str, path: str, tmp_path: Path) -> Saved:
     )
 
 
-
 def mended(cls: Any, config: CheckpointConfig) -> Any:
     flow = cls.from_checkpoint(config)
     flow.state["fail"] = False
@@ -235,7 +235,7 @@ def test_it_is_the_same_by_the_keyword(checkpoint: Saved, diary: Journal) -> Non
 def test_a_restored_run_that_failed_may_be_restored_again(
     checkpoint: Saved, diary: Journal
 ) -> None:
-    cls, config, run = checkpoint
+    cls, config, _ = checkpoint
     with pytest.raises(RuntimeError, match="second method failed"):
         cls.from_checkpoint(config).kickoff()
     mended(cls, config).kickoff()
@@ -276,8 +276,6 @@ def test_a_crew_is_replayed_as_often_as_one_likes() -> None:
     """`replay` is a deliberate re-run, and crews have no persistence that could be gated."""
     from crewai.crew import Crew as Made
 
-    from remit_gates.crewai import _flow
-
-    assert not hasattr(Made.replay, "__wrapped__")
-    assert not hasattr(Made.kickoff, "_self_wrapper")
-    assert set(_flow._WRAPPERS) == set(_flow.HOOKED)
+    assert not isinstance(Made.replay, wrapt.ObjectProxy)
+    assert not isinstance(Made.kickoff, wrapt.ObjectProxy)
+    assert isinstance(Flow.resume_async, wrapt.ObjectProxy)

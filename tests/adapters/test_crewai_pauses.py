@@ -23,7 +23,16 @@ from remit_gates.errors import (
     Superseded,
     UsageError,
 )
-from tests.adapters.flows import Background, Journal, Light, Looping, Plain, Twice, counting, outcome
+from tests.adapters.flows import (
+    Background,
+    Journal,
+    Light,
+    Looping,
+    Plain,
+    Twice,
+    counting,
+    outcome,
+)
 from tests.adapters.recorded import Recorded
 
 
@@ -38,6 +47,7 @@ def version_of(path: str, run: str) -> Any:
 def test_looking_consumes_nothing_and_asks_the_store_nothing(path: str, diary: Journal) -> None:
     persistence = gate(SQLiteFlowPersistence(path))
     run = parked(Plain, persistence)
+    flow = Plain.from_pending(run, persistence)
     for _ in range(5):
         flow = Plain.from_pending(run, persistence)
         assert flow.pending_feedback.method_name == "draft"
@@ -208,7 +218,9 @@ def test_a_late_copy_with_a_ticket_is_refused(path: str, diary: Journal) -> None
     run = str(paused.context.flow_id)
     shown = ticket(paused)
     assert shown == ticket(Twice.from_pending(run, persistence))
-    again = Twice.from_pending(run, persistence).resume("yes", remit_ticket=shown, remit_actor="ann")
+    again = Twice.from_pending(run, persistence).resume(
+        "yes", remit_ticket=shown, remit_actor="ann"
+    )
 
     with pytest.raises(AlreadyConsumed, match="by ann") as late:
         Twice.from_pending(run, persistence).resume("yes", remit_ticket=shown)
@@ -322,16 +334,14 @@ def test_while_it_is_served_another_is_told_so(path: str, diary: Journal) -> Non
     assert " for ann " in str(refused)
 
 
-def test_a_persistence_that_forgets_when_it_asked_is_found_out(
-    path: str, diary: Journal
-) -> None:
+def test_a_persistence_that_forgets_when_it_asked_is_found_out(path: str, diary: Journal) -> None:
     """Each time that it is read its pause has another name, so nothing is served."""
 
     class Forgetful(SQLiteFlowPersistence):
         def load_pending_feedback(self, flow_uuid: str) -> Any:
             from datetime import datetime, timezone
 
-            state, context = super().load_pending_feedback(flow_uuid)  # type: ignore[misc]
+            state, context = super().load_pending_feedback(flow_uuid)
             context.requested_at = datetime.now(timezone.utc)
             return state, context
 

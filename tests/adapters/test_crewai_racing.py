@@ -17,8 +17,8 @@ from crewai.flow.persistence import SQLiteFlowPersistence
 
 from remit_gates.crewai import gate
 from remit_gates.errors import AlreadyConsumed, InProgress, ResumeRefused
-from tests.adapters.flows import Journal, Judging, Plain, counting, outcome, race
 from tests.adapters.crews import Crew
+from tests.adapters.flows import Journal, Judging, Plain, counting, outcome, race
 
 
 RACERS = pytest.mark.parametrize("racers", [2, 4, 8])
@@ -26,7 +26,8 @@ RACERS = pytest.mark.parametrize("racers", [2, 4, 8])
 
 def split(outcomes: list[Any]) -> tuple[list[Any], list[ResumeRefused]]:
     """What was served, and what was refused; anything else is a fault."""
-    refused = [found for found in outcomes if isinstance(found, (InProgress, AlreadyConsumed))]
+    kinds = (InProgress, AlreadyConsumed)
+    refused: list[ResumeRefused] = [found for found in outcomes if isinstance(found, kinds)]
     served = [found for found in outcomes if isinstance(found, str)]
     assert len(served) + len(refused) == len(outcomes), outcomes
     return served, refused
@@ -80,9 +81,7 @@ def test_one_of_many_threads_on_one_instance_is_served(
 
 @RACERS
 @pytest.mark.parametrize("loaded", ["before", "as it comes", "one instance"])
-def test_one_of_many_tasks_is_served(
-    racers: int, loaded: str, path: str, diary: Journal
-) -> None:
+def test_one_of_many_tasks_is_served(racers: int, loaded: str, path: str, diary: Journal) -> None:
     persistence = gate(SQLiteFlowPersistence(path))
     run = asyncio.run(_parked_there(persistence))
 
@@ -208,8 +207,10 @@ def test_the_other_caller_is_told_whether_it_wanted_the_same(path: str, diary: J
     first, same, other = (Judging.from_pending(run, persistence) for _ in range(3))
     first.resume("approved", remit_actor="ann")
 
-    refusals = [outcome(partial(flow.resume, said)) for flow, said in
-                ((same, "approved"), (other, "rejected"))]
+    refusals = [
+        outcome(partial(flow.resume, said))
+        for flow, said in ((same, "approved"), (other, "rejected"))
+    ]
 
     assert [type(error).__name__ for error in refusals] == ["AlreadyConsumed"] * 2
     assert [error.same_answer for error in refusals] == [True, False]
