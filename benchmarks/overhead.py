@@ -7,6 +7,7 @@ Prints tables, and writes what they were made from to benchmarks/results/.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import itertools
 import json
 import platform
@@ -39,12 +40,15 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=25, help="of each race")
     parser.add_argument("--resumes", type=int, default=150, help="of each kind")
     parser.add_argument("--databases", nargs="+", default=["sqlite", "postgres", "redis"])
-    parser.add_argument("--only", choices=["races", "costs"])
+    parser.add_argument("--only", choices=["races", "costs", "crewai"])
     parser.add_argument("--without-rival", action="store_true", help="do not fetch " + RIVAL)
     parser.add_argument("--rival-as", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.rival_as:
         print(json.dumps(_measured(args, json.loads(args.rival_as), ["remit"])))
+        return
+    if args.only == "crewai":
+        _print({"crewai": _crewai(args.resumes)})
         return
     with _databases(args.databases) as urls:
         ours = {kind: found[:-1] or found for kind, found in urls.items()}
@@ -54,11 +58,22 @@ def main() -> None:
             rival = _rival(args, known)
             results["races"] += rival.get("races", [])
             results["rival"] = rival.get("costs", {}) or rival
+    if args.only != "races":
+        results["crewai"] = _crewai(args.resumes)
     results["machine"] = f"{platform.python_version()}, {platform.machine()}"
     _print(results)
     folder = ROOT / "benchmarks" / "results"
     folder.mkdir(exist_ok=True)
     (folder / "overhead.json").write_text(json.dumps(results, indent=1), encoding="utf-8")
+
+
+def _crewai(count: int) -> dict[str, float]:
+    """What a gate costs on CrewAI; nothing where it is not installed."""
+    if importlib.util.find_spec("crewai") is None:
+        return {}
+    from benchmarks import flows
+
+    return flows.measure(count)
 
 
 def _measured(args: argparse.Namespace, urls: Any, wraps: list[str]) -> dict[str, Any]:
@@ -141,7 +156,7 @@ def _rival(args: argparse.Namespace, urls: Any) -> dict[str, Any]:
 
 
 def _print(results: dict[str, Any]) -> None:
-    for kind, costs in results["costs"].items():
+    for kind, costs in results.get("costs", {}).items():
         rival = results.get("rival", {}).get(kind, {})
         print(f"\n{kind}: median milliseconds{'':17}stock    gate   remit")
         for call in ("resume", "late duplicate", "new input", "get_state"):
@@ -168,11 +183,15 @@ def _print(results: dict[str, Any]) -> None:
         if rival:
             added = rival["remit: resume"] - rival["stock: resume"]
             print(f"  added by {RIVAL}: {added:.2f} ms")
-    if results["races"]:
+    if results.get("crewai"):
+        from benchmarks import flows
+
+        flows.show(results["crewai"])
+    if results.get("races"):
         print(
             "\nraces of 8: mean effects of `charge` (max), of `notify`, served, repetitions wrong"
         )
-    for row in sorted(results["races"], key=lambda row: (row["database"], row["racers"])):
+    for row in sorted(results.get("races", []), key=lambda row: (row["database"], row["racers"])):
         where = f"  {row['database']:9}{row['racers']:10}{row['arrival']:12}{row['gate']:6}"
         if "error" in row:
             print(f"{where} {row['error']}")

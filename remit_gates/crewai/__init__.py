@@ -22,6 +22,7 @@ except ImportError:
     ) from None
 
 from remit_gates._gate import release as _release
+from remit_gates._model import Record, RunKey
 from remit_gates._policy import Policy
 from remit_gates.crewai._flow import install
 from remit_gates.crewai._pauses import pause_of, ticket_of
@@ -80,10 +81,26 @@ def _inferred(persistence: FlowPersistence) -> Any:
         )
     # CrewAI asks a factory for a persistence time and again.
     path = str(Path(persistence.db_path).absolute())
-    return _stores.get(path) or _stores.setdefault(path, SqliteStore(path))
+    return _stores.get(path) or _stores.setdefault(path, _BesideFlows(path))
 
 
-_stores: WeakValueDictionary[str, SqliteStore] = WeakValueDictionary()
+class _BesideFlows(SqliteStore):
+    """The store in the file of CrewAI's own persistence. A claim in it need not wait for the
+    disk: whoever may hold one is on this host and goes down with it, and before a listener
+    runs, CrewAI deletes its row in the same file, and waits for the disk."""
+
+    def swap(
+        self,
+        run: RunKey,
+        expected: int | None,
+        record: Record,
+        lease: float | None,
+        durable: bool = True,
+    ) -> int | None:
+        return super().swap(run, expected, record, lease, durable=False)
+
+
+_stores: WeakValueDictionary[str, _BesideFlows] = WeakValueDictionary()
 
 
 def _regated(persistence: Any, store: Any, policy: Policy, namespace: str) -> Any:

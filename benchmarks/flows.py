@@ -1,0 +1,97 @@
+"""What one resume of a CrewAI flow costs with a gate and without, measured in turns in one
+process, so that whatever else the machine does falls on both alike."""
+
+# CrewAI reads annotations as they are, so they must not be strings here.
+# ruff: noqa: I002
+
+import contextlib
+import io
+import os
+import statistics
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+
+os.environ.update(
+    CREWAI_DISABLE_TELEMETRY="true",
+    CREWAI_DISABLE_VERSION_CHECK="true",
+    CREWAI_TESTING="true",
+    CREWAI_TRACING_ENABLED="false",
+    OTEL_SDK_DISABLED="true",
+)
+
+from crewai.flow.async_feedback import HumanFeedbackPending  # noqa: E402
+from crewai.flow.flow import Flow, listen, start  # noqa: E402
+from crewai.flow.human_feedback import human_feedback  # noqa: E402
+from crewai.flow.persistence import SQLiteFlowPersistence  # noqa: E402
+
+
+WARMING = 10
+"""Runs that are not counted."""
+
+
+class _Asks:
+    def request_feedback(self, context: Any, flow: Any) -> str:
+        raise HumanFeedbackPending(context=context)
+
+
+class Asking(Flow):
+    """One pause and one listener, and no memory, which takes seconds to set up."""
+
+    _skip_auto_memory = True
+
+    @start()
+    @human_feedback(message="pay?", provider=_Asks())
+    def ask(self) -> str:
+        return "a text"
+
+    @listen(ask)
+    def act(self, result: Any) -> str:
+        return "done"
+
+
+def measure(count: int) -> dict[str, float]:
+    """Median milliseconds of loading a flow and resuming it, and of a refused duplicate, on
+    one SQLite file; gated and stock."""
+    from remit_gates.crewai import gate
+
+    times: dict[str, list[float]] = defaultdict(list)
+    with tempfile.TemporaryDirectory() as folder:
+        stock = SQLiteFlowPersistence(str(Path(folder) / "flows.db"))
+        kinds = {"stock": stock, "gate": gate(stock)}
+        for number in range(count + WARMING):
+            if number == WARMING:
+                times.clear()
+            # What comes second finds warmer caches, so they take turns at that as well.
+            for name in sorted(kinds, reverse=bool(number % 2)):
+                _one_run(kinds[name], name, times)
+    return {name: statistics.median(values) * 1000 for name, values in times.items()}
+
+
+def _one_run(persistence: Any, name: str, times: dict[str, list[float]]) -> None:
+    # What CrewAI prints would be most of what is measured.
+    with contextlib.redirect_stdout(io.StringIO()):
+        run = Asking(persistence=persistence).kickoff().context.flow_id
+        late = Asking.from_pending(run, persistence)
+        begin = time.perf_counter()
+        Asking.from_pending(run, persistence).resume("yes")
+        times[f"{name}: resume"].append(time.perf_counter() - begin)
+        if name == "gate":
+            begin = time.perf_counter()
+            with contextlib.suppress(ValueError):
+                late.resume("yes")
+            times["gate: late duplicate"].append(time.perf_counter() - begin)
+
+
+def show(costs: dict[str, float]) -> None:
+    """Print the row, and whether it is within the target: at most 15 % added."""
+    stock, gated = costs["stock: resume"], costs["gate: resume"]
+    print(f"\ncrewai, sqlite: median milliseconds{'':10}stock    gate")
+    print(f"  {'from_pending and resume':38} {stock:7.2f} {gated:7.2f}")
+    print(f"  {'late duplicate, refused':38} {'':7} {costs['gate: late duplicate']:7.2f}")
+    added = 100 * (gated - stock) / stock
+    verdict = "within" if added <= 15 else "OVER"
+    print(f"  added by the gate: {added:.1f} %, {verdict} the target of 15 %")
