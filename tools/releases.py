@@ -17,19 +17,41 @@ import envs
 
 
 def main() -> None:
-    """Run `tests/adapters/test_FRAMEWORK_*.py` on each release."""
+    """Run the tests of a framework, its document and its examples on each release."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("framework", help="the distribution, and the extra that is named for it")
     parser.add_argument("releases", nargs="+", help="versions, or `newest`")
     args, more = parser.parse_known_args()
-    files = sorted(map(str, (envs.ROOT / "tests/adapters").glob(f"test_{args.framework}_*.py")))
+    wanted = [*tests(args.framework), *more]
     failed = [
         release
         for release in args.releases
-        if not passes(environment(args.framework, release), [*files, *more])
+        if not passes(environment(args.framework, release), wanted)
     ]
-    if failed or not files:
-        sys.exit(f"{args.framework}: failed on {', '.join(failed) or 'finding its tests'}")
+    if failed:
+        sys.exit(f"{args.framework}: failed on {', '.join(failed)}")
+
+
+def tests(framework: str) -> list[str]:
+    """What tests `framework`: files, and for shared files the names of its own tests."""
+    found = {
+        folder: sorted((envs.ROOT / folder).glob(f"{prefix}{framework}{suffix}"))
+        for folder, prefix, suffix in (
+            ("tests/adapters", "test_", "_*.py"),
+            ("examples", "", "_*.py"),
+            ("docs", "", ".md"),
+        )
+    }
+    if not all(found.values()):
+        sys.exit(f"{framework} has no tests, no example or no document")
+    return [
+        *map(str, found["tests/adapters"]),
+        *(f"tests/docs/test_examples.py::test_example[{path.name}]" for path in found["examples"]),
+        *(
+            f"tests/docs/test_documents.py::test_document[docs/{path.name}]"
+            for path in found["docs"]
+        ),
+    ]
 
 
 def environment(framework: str, release: str) -> Path:
