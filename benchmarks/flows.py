@@ -23,10 +23,10 @@ os.environ.update(
     OTEL_SDK_DISABLED="true",
 )
 
-from crewai.flow.async_feedback import HumanFeedbackPending  # noqa: E402
-from crewai.flow.flow import Flow, listen, start  # noqa: E402
-from crewai.flow.human_feedback import human_feedback  # noqa: E402
-from crewai.flow.persistence import SQLiteFlowPersistence  # noqa: E402
+from crewai.flow.async_feedback import HumanFeedbackPending
+from crewai.flow.flow import Flow, listen, start
+from crewai.flow.human_feedback import human_feedback
+from crewai.flow.persistence import SQLiteFlowPersistence
 
 
 WARMING = 10

@@ -31,13 +31,13 @@ os.environ.update(
     OTEL_SDK_DISABLED="true",
 )
 
-from crewai.flow.async_feedback import HumanFeedbackPending  # noqa: E402
-from crewai.flow.flow import Flow, listen, start  # noqa: E402
-from crewai.flow.human_feedback import human_feedback  # noqa: E402
-from crewai.flow.persistence import SQLiteFlowPersistence  # noqa: E402
+from crewai.flow.async_feedback import HumanFeedbackPending
+from crewai.flow.flow import Flow, listen, start
+from crewai.flow.human_feedback import human_feedback
+from crewai.flow.persistence import SQLiteFlowPersistence
 
-from remit_gates import ResumeRefused, current_claim  # noqa: E402
-from remit_gates.crewai import gate  # noqa: E402
+from remit_gates import ResumeRefused, current_claim
+from remit_gates.crewai import gate
 
 
 class Inbox:

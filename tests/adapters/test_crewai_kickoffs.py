@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import wrapt
 from crewai.flow.flow import Flow
 from crewai.flow.persistence import SQLiteFlowPersistence
 from crewai.state.checkpoint_config import CheckpointConfig
@@ -272,10 +271,24 @@ def test_a_restored_instance_is_fresh_afterwards(checkpoint: Saved, diary: Journ
 # What is no flow.
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what CrewAI itself uses still
 def test_a_crew_is_replayed_as_often_as_one_likes() -> None:
-    """`replay` is a deliberate re-run, and crews have no persistence that could be gated."""
-    from crewai.crew import Crew as Made
+    """That is a deliberate re-run; and crews have no persistence that could be gated."""
+    from crewai import Agent, Task
+    from crewai import Crew as Made
+    from crewai.llms.base_llm import BaseLLM
 
-    assert not isinstance(Made.replay, wrapt.ObjectProxy)
-    assert not isinstance(Made.kickoff, wrapt.ObjectProxy)
-    assert isinstance(Flow.resume_async, wrapt.ObjectProxy)
+    asked: list[Any] = []
+
+    class Scripted(BaseLLM):
+        def call(self, messages: Any, *args: Any, **kwargs: Any) -> str:
+            asked.append(messages)
+            return "Thought: I know it.\nFinal Answer: done"
+
+    agent = Agent(role="a", goal="b", backstory="c", llm=Scripted(model="scripted"))
+    task = Task(description="do it", expected_output="done", agent=agent)
+    crew = Made(agents=[agent], tasks=[task])
+    crew.kickoff()
+    for times in (2, 3):
+        assert crew.replay(task_id=str(task.id)).raw == "done"
+        assert len(asked) == times
