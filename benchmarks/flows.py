@@ -3,6 +3,8 @@ process, so that whatever else the machine does falls on both alike."""
 
 # CrewAI reads annotations as they are, so they must not be strings here.
 # ruff: noqa: I002
+# CrewAI is absent where types are checked, so its decorators have none.
+# pyright: reportUntypedFunctionDecorator=false
 
 import contextlib
 import io

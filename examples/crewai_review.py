@@ -13,6 +13,7 @@ Prints:
 
 # CrewAI reads the annotations of a flow's methods as they are.
 # ruff: noqa: I002
+# pyright: reportUntypedFunctionDecorator=false
 
 import multiprocessing
 import os

@@ -68,7 +68,8 @@ def gate(
         )
     found = _inferred(persistence) if store is None else store
     binding = Binding(persistence, found, policy, namespace)
-    return cast(PersistenceT, GatedPersistence(persistence, binding, store))
+    made: Any = GatedPersistence(persistence, binding, store)
+    return cast(PersistenceT, made)
 
 
 def _inferred(persistence: FlowPersistence) -> Any:

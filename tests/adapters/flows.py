@@ -6,6 +6,8 @@ every process did stands in one place.
 
 # CrewAI reads annotations as they are, so they must not be strings here.
 # ruff: noqa: I002
+# CrewAI is absent where types are checked, so its decorators have none.
+# pyright: reportUntypedFunctionDecorator=false
 
 import os
 import threading

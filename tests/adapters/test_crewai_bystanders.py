@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from remit_gates.crewai import _versions
+from remit_gates.errors import UnsupportedVersion
 from tests.adapters import hermetic
 
 
@@ -70,6 +72,24 @@ def test_the_guard_lets_the_machine_talk_to_itself() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         socket.create_connection(server.getsockname()).close()
     assert hermetic.attempts == []
+
+
+@pytest.mark.parametrize("other", ["1.15.1", "1.14.9", "2.0.0", "2.0.0rc1"])
+def test_a_release_that_is_not_known_is_not_wrapped(
+    other: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_versions, "version", lambda name: other)
+    with pytest.raises(UnsupportedVersion, match=f"CrewAI {other} is installed"):
+        _versions.installed()
+
+
+@pytest.mark.parametrize("gone", ["HOOKED", "NEEDED"])
+def test_a_release_without_a_hook_is_not_wrapped(
+    gone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_versions, gone, ("no_such_name",))
+    with pytest.raises(UnsupportedVersion, match=r"has no .*Flow\.no_such_name"):
+        _versions.hooked_class()
 
 
 def test_what_is_wrapped_keeps_its_signature() -> None:

@@ -1,6 +1,9 @@
 """A kickoff goes on with a run only where one says so: a restored checkpoint is carried to
 its end once, and under `scope="run"` a run is kicked off by one caller at a time."""
 
+# CrewAI is absent where types are checked, so its decorators and classes have none.
+# pyright: reportCallIssue=false, reportUntypedFunctionDecorator=false
+
 from __future__ import annotations
 
 import asyncio
@@ -249,7 +252,7 @@ def test_to_restore_is_to_look(checkpoint: Saved, path: str) -> None:
     assert claim_of(path, run).version is None
 
 
-def test_forks_of_a_checkpoint_are_free(checkpoint: Saved, diary: Journal) -> None:
+def test_forks_of_a_checkpoint_are_free(checkpoint: Saved, path: str, diary: Journal) -> None:
     cls, config, run = checkpoint
     mended(cls, config).kickoff()
     for _ in range(2):
@@ -258,6 +261,7 @@ def test_forks_of_a_checkpoint_are_free(checkpoint: Saved, diary: Journal) -> No
         fork.kickoff()
         assert diary.steps(fork.flow_id)[-1:] == ["third"]
         assert fork.flow_id != run
+        assert claim_of(path, fork.flow_id).version is None
 
 
 def test_a_restored_instance_is_fresh_afterwards(checkpoint: Saved, diary: Journal) -> None:

@@ -1,6 +1,9 @@
 """One pause is one question: what was answered, gone on from or replaced is not answered
 again, and looking at it costs nothing."""
 
+# CrewAI is absent where types are checked, so its decorators and classes have none.
+# pyright: reportCallIssue=false, reportUntypedFunctionDecorator=false
+
 from __future__ import annotations
 
 import base64

@@ -1,5 +1,8 @@
 """Of several answers to one pause of a flow, one is served, and the rest run nothing."""
 
+# CrewAI is absent where types are checked, so its decorators and classes have none.
+# pyright: reportCallIssue=false, reportUntypedFunctionDecorator=false
+
 from __future__ import annotations
 
 import asyncio

@@ -1,5 +1,8 @@
 """Whatever a flow may look like, gated it runs as it does ungated."""
 
+# CrewAI is absent where types are checked, so its decorators and classes have none.
+# pyright: reportCallIssue=false
+
 from __future__ import annotations
 
 import asyncio

@@ -3,6 +3,9 @@
 Run as a program: with the argument `hooked`, a gate is made beside it, for something else.
 """
 
+# CrewAI is absent where types are checked, so its decorators and classes have none.
+# pyright: reportCallIssue=false
+
 from __future__ import annotations
 
 import asyncio

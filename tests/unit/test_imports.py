@@ -35,6 +35,16 @@ def test_no_third_party_but_wrapt(module: str) -> None:
     assert third_party == set()
 
 
+@pytest.mark.parametrize("framework", ["crewai", "langgraph"])
+def test_an_adapter_names_the_extra_that_it_misses(framework: str) -> None:
+    code = f"import sys; sys.modules[{framework!r}] = None; import remit_gates.{framework}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 1
+    assert "MissingExtra: " in done.stderr
+    assert f"pip install 'remit-gates[{framework}]'" in done.stderr
+
+
 @pytest.mark.parametrize("module", ["remit_gates", "remit_gates.stores"])
 def test_no_driver_not_even_of_the_standard_library(module: str) -> None:
     assert not loaded(module) & {"sqlite3", "_sqlite3"}
