@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from remit_gates.errors import MissingExtra, UsageError
@@ -68,8 +68,13 @@ def gate(
         )
     found = _inferred(persistence) if store is None else store
     binding = Binding(persistence, found, policy, namespace)
-    made: Any = GatedPersistence(persistence, binding, store)
-    return cast(PersistenceT, made)
+    made: PersistenceT = _proxied(persistence, binding, store)
+    return made
+
+
+def _proxied(persistence: Any, binding: Binding, store: Any) -> Any:
+    """Of the type of the persistence, for whoever asks it; which no checker can know."""
+    return GatedPersistence(persistence, binding, store)
 
 
 def _inferred(persistence: FlowPersistence) -> Any:
