@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from weakref import WeakValueDictionary
 
 from remit_gates.errors import MissingExtra, UsageError
@@ -24,9 +24,10 @@ except ImportError:
 from remit_gates._gate import release as _release
 from remit_gates._model import Record, RunKey
 from remit_gates._policy import Policy
+from remit_gates._ticket import Secret, keys
 from remit_gates.crewai._flow import install
-from remit_gates.crewai._pauses import pause_of, ticket_of
-from remit_gates.crewai._persistence import Binding, GatedPersistence
+from remit_gates.crewai._pauses import pause_of
+from remit_gates.crewai._persistence import Binding, GatedPersistence, PausedId
 from remit_gates.stores.sqlite import SqliteStore
 
 
@@ -44,6 +45,7 @@ def gate(
     store: Any = None,
     policy: Policy = Policy(),
     namespace: str = "",
+    secret: Secret = None,
 ) -> PersistenceT:
     """`persistence`, gated. The persistence that was passed stays as it is.
 
@@ -53,13 +55,15 @@ def gate(
             None for the persistence's own database.
         policy: The choices that the protocol leaves open.
         namespace: One's own partition of a shared store.
+        secret: A key that tickets are signed with, the same for all workers. Of several,
+            the first one signs, and a ticket that was signed with any of them is taken.
 
     Raises:
         UsageError: The database of the persistence is not one that is known, and there is
             no `store`; or an argument cannot mean anything.
         MissingExtra: An optional dependency is not installed.
     """
-    if isinstance(persistence, GatedPersistence):
+    if _gated(persistence):
         return persistence
     if not isinstance(persistence, FlowPersistence):
         raise UsageError(
@@ -67,14 +71,12 @@ def gate(
             " persistence itself, then give CrewAI what gate() returns. Nothing was wrapped."
         )
     found = _inferred(persistence) if store is None else store
-    binding = Binding(persistence, found, policy, namespace)
-    made: PersistenceT = _proxied(persistence, binding, store)
-    return made
+    binding = Binding(persistence, found, policy, namespace, keys(secret))
+    return cast(PersistenceT, GatedPersistence(persistence, binding, store))
 
 
-def _proxied(persistence: Any, binding: Binding, store: Any) -> Any:
-    """Of the type of the persistence, for whoever asks it; which no checker can know."""
-    return GatedPersistence(persistence, binding, store)
+def _gated(persistence: object) -> bool:
+    return isinstance(persistence, GatedPersistence)
 
 
 def _inferred(persistence: FlowPersistence) -> Any:
@@ -109,14 +111,14 @@ class _BesideFlows(SqliteStore):
 _stores: WeakValueDictionary[str, _BesideFlows] = WeakValueDictionary()
 
 
-def _regated(persistence: Any, store: Any, policy: Policy, namespace: str) -> Any:
+def _regated(persistence: Any, store: Any, policy: Policy, namespace: str, secret: Secret) -> Any:
     """A gated persistence, from what was pickled of it."""
-    return gate(persistence, store=store, policy=policy, namespace=namespace)
+    return gate(persistence, store=store, policy=policy, namespace=namespace, secret=secret)
 
 
 def ticket(flow: Any) -> str:
-    """A string for URLs that names the pause at which `flow` waits. Passed back as
-    `remit_ticket`, it binds an answer to that pause.
+    """A text of letters that need no quoting in a URL, which names the pause at which
+    `flow` waits. Passed back as `remit_ticket`, it binds an answer to that pause.
 
     Args:
         flow: A flow from `from_pending`; or what `kickoff` and `resume` return when they
@@ -126,9 +128,13 @@ def ticket(flow: Any) -> str:
         UsageError: It does not wait.
     """
     context = getattr(flow, "context", None) or getattr(flow, "pending_feedback", None)
-    if context is None:
-        raise UsageError("ticket() takes a flow that waits for feedback, and this one does not.")
-    return ticket_of(str(context.flow_id), pause_of(context))
+    paused = getattr(context, "flow_id", None)
+    if not isinstance(paused, PausedId):
+        raise UsageError(
+            "ticket() takes a flow that waits for feedback in a gated persistence, and this one"
+            " does not. Nothing was made."
+        )
+    return paused.binding.ticket(str(paused), pause_of(context))
 
 
 def release(
@@ -158,9 +164,9 @@ def release(
         InProgress: A holder is alive; nothing was changed.
         UsageError: The persistence is not gated.
     """
-    if not isinstance(persistence, GatedPersistence):
+    if not _gated(persistence):
         persistence = getattr(persistence, "persistence", None)
-    if not isinstance(persistence, GatedPersistence):
+    if not _gated(persistence):
         raise UsageError("release() takes a gated persistence, or a flow that has one.")
     binding: Binding = persistence._self_binding
     done = _release(

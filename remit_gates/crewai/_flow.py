@@ -26,7 +26,6 @@ from remit_gates.crewai._pauses import (
     Request,
     judge_kickoff,
     judge_restored,
-    named_by,
     pause_of,
 )
 from remit_gates.crewai._persistence import (
@@ -136,7 +135,7 @@ async def _resumed(
         run=run,
         pause=pause_of(context),
         answer=_feedback(*args, **kwargs),
-        ticket=None if ticket is None else named_by(ticket, run),
+        ticket=None if ticket is None else binding.named(ticket, run),
         delivery=options.get("remit_delivery"),
         actor=options.get("remit_actor"),
     )

@@ -7,16 +7,12 @@ pause is there, nothing has run for that pause, whatever became of who held it.
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 from dataclasses import dataclass
 from typing import Any, Final
 
 from remit_gates._digest import digest
 from remit_gates._model import Answer, Consumption, Delivery, Holder, Intent, Reason, Record
 from remit_gates._policy import Policy
-from remit_gates.errors import UsageError
 
 
 CHECKPOINT: Final = "checkpoint:"
@@ -53,36 +49,6 @@ def pause_of(context: Any) -> str:
     """The name of the pause that CrewAI describes by `context`. One run has one row, and
     no pause has an id; but no two pauses were asked for at the same microsecond."""
     return f"{context.method_name}@{context.requested_at.isoformat()}"
-
-
-def ticket_of(run: str, pause: str) -> str:
-    """A string for URLs that names `pause` of `run`."""
-    text = json.dumps([run, pause], separators=(",", ":"))
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
-
-
-def named_by(ticket: str, run: str) -> str:
-    """The pause of `run` that `ticket` names.
-
-    Raises:
-        UsageError: It is no ticket, or one of another flow.
-    """
-    try:
-        padded = ticket + "=" * (-len(ticket) % 4)
-        of, pause = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
-    except (ValueError, TypeError, binascii.Error):
-        of, pause = None, None
-    if not isinstance(of, str) or not isinstance(pause, str):
-        raise UsageError(
-            f"Flow {run!r}: remit_ticket is no ticket of this gate. Nothing was served. Pass"
-            " what ticket() returned, as it is."
-        )
-    if of != run:
-        raise UsageError(
-            f"Flow {run!r}: remit_ticket belongs to another flow. Nothing was served. Load the"
-            " flow that the ticket is for."
-        )
-    return pause
 
 
 def judge(

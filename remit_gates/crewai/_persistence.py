@@ -18,13 +18,14 @@ from typing import Any, Final
 
 import wrapt
 
-from remit_gates._decide import Refused
+from remit_gates._decide import Refused, same_as_served
 from remit_gates._keeper import ActiveClaim, Keeper, StorePort
 from remit_gates._liveness import known_dead, mint
 from remit_gates._model import Delivery, Phase, Reason, Record, RunKey
 from remit_gates._ops import Flow, splice
 from remit_gates._passage import Denied
 from remit_gates._policy import Policy
+from remit_gates._ticket import Named, seal, unseal
 from remit_gates.crewai._pauses import Request, in_doubt, judge, last_answered, pause_of
 from remit_gates.crewai._refusals import refused, released
 from remit_gates.errors import ClaimLost, GateNotEngaged, ResumeRefused, UsageError
@@ -87,10 +88,14 @@ class Binding:
         store: Where the records are: a URL, a driver connection or pool, or a store.
         policy: The user's choices.
         namespace: The user's partition of the store.
+        secret: The keys that tickets are signed with, the current one first.
     """
 
-    def __init__(self, inner: Any, store: Any, policy: Policy, namespace: str) -> None:
+    def __init__(
+        self, inner: Any, store: Any, policy: Policy, namespace: str, secret: tuple[bytes, ...]
+    ) -> None:
         self.inner = inner
+        self.secret = secret
         self.store = as_store(store)
         self.policy = policy
         self.namespace = namespace
@@ -132,7 +137,12 @@ class Binding:
             return judge(request, waiting, record, holder, self.policy)
 
         admitting = self.keeper.admit(self.key(request.run), holder, judged)
-        return _entry((yield from splice(admitting, lambda: self._waiting(request))))
+        result = yield from splice(admitting, lambda: self._waiting(request))
+        if isinstance(result, Denied) and result.verdict.same is None and result.record:
+            # It was refused before it was judged: it may be what is being served.
+            same = same_as_served(result.record, judged(request.named, result.record))
+            result = replace(result, verdict=replace(result.verdict, same=same))
+        return _entry(result)
 
     def admit(self, run: str, made: Callable[..., Delivery], *, restored: bool) -> Flow[Entry]:
         """Claim the run for what `made` makes of a holder.
@@ -159,6 +169,24 @@ class Binding:
                 " apart. Nothing was served. Have it store the whole context (to_dict())."
             )
         return pause
+
+    def ticket(self, run: str, pause: str) -> str:
+        """The ticket that names `pause` of `run`."""
+        return seal(Named("crewai", self.namespace, run, pause), self.secret)
+
+    def named(self, ticket: object, run: str) -> str:
+        """The pause of `run` that `ticket` names.
+
+        Raises:
+            UsageError: It is no ticket of this gate, or one of another flow.
+        """
+        named = unseal(ticket, self.secret)
+        if named.framework != "crewai" or not named.is_in(self.namespace) or not named.is_of(run):
+            raise UsageError(
+                f"Flow {run!r}: the ticket is of another flow, namespace or framework. Nothing"
+                " was served. Load the flow that it is for."
+            )
+        return named.pause
 
     def late(self, run: str) -> ResumeRefused | None:
         """What to tell whoever asks for a pause of `run` while there is none: what became
@@ -216,9 +244,29 @@ class Pending:
 
 
 class PausedId(str):
-    """A flow id that came with a pause. CrewAI hands it back when it clears the pause."""
+    """A flow id that came with a pause. CrewAI hands it back when it clears the pause.
 
-    __slots__ = ()
+    Attributes:
+        binding: The gate of the persistence that the pause is in.
+    """
+
+    __slots__ = ("binding",)
+
+    binding: Binding
+
+    @classmethod
+    def of(cls, run: str, binding: Binding) -> PausedId:
+        """`run`, of a pause behind `binding`."""
+        made = cls(run)
+        made.binding = binding
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> PausedId:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Nowhere else is it more than the id.
+        return str, (str(self),)
 
 
 class GatedPersistence(wrapt.ObjectProxy):  # type: ignore[type-arg]
@@ -243,7 +291,7 @@ class GatedPersistence(wrapt.ObjectProxy):  # type: ignore[type-arg]
             flow_uuid=flow_uuid, context=context, state_data=state_data
         )
         # The instance that paused may be resumed without loading anything.
-        context.flow_id = PausedId(context.flow_id)
+        context.flow_id = PausedId.of(context.flow_id, self._self_binding)
 
     def load_pending_feedback(self, flow_uuid: str) -> Any:
         """Load. Looking never consumes."""
@@ -252,7 +300,8 @@ class GatedPersistence(wrapt.ObjectProxy):  # type: ignore[type-arg]
             missed.set((self._self_binding, str(flow_uuid)))
             return None
         state, context = found
-        return state, dataclasses.replace(context, flow_id=PausedId(context.flow_id))
+        paused = PausedId.of(context.flow_id, self._self_binding)
+        return state, dataclasses.replace(context, flow_id=paused)
 
     def clear_pending_feedback(self, flow_uuid: str) -> None:
         """Clear, while the claim is held: from here on the answer stays consumed."""
@@ -292,8 +341,8 @@ class GatedPersistence(wrapt.ObjectProxy):  # type: ignore[type-arg]
                 "A gated persistence can be pickled when its store is named by a URL, or found"
                 " in the persistence. Pass store= as a URL. Nothing was pickled."
             )
-        args = (self.__wrapped__, self._self_source, binding.policy, binding.namespace)
-        return _regated, args
+        options = (binding.policy, binding.namespace, binding.secret or None)
+        return _regated, (self.__wrapped__, self._self_source, *options)
 
     def _remade(self, inner: Any) -> GatedPersistence:
         binding = copy.copy(self._self_binding)
