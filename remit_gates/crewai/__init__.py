@@ -25,9 +25,10 @@ from remit_gates._gate import release as _release
 from remit_gates._model import Record, RunKey
 from remit_gates._policy import Policy
 from remit_gates._ticket import Secret, keys
+from remit_gates.crewai._binding import Binding
 from remit_gates.crewai._flow import install
 from remit_gates.crewai._pauses import pause_of
-from remit_gates.crewai._persistence import Binding, GatedPersistence, PausedId
+from remit_gates.crewai._persistence import GatedPersistence, PausedId
 from remit_gates.stores.sqlite import SqliteStore
 
 

@@ -7,7 +7,6 @@ Flows whose persistence is not gated go straight through.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import threading
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -15,37 +14,20 @@ from functools import partial
 from typing import Any, Final, NoReturn
 
 import wrapt
-from crewai.flow.async_feedback.types import HumanFeedbackPending
 
-from remit_gates._drive import adrive
 from remit_gates._gate import find_claims_with
-from remit_gates._keeper import ActiveClaim, Keeper
-from remit_gates._model import Outcome
-from remit_gates._ops import Flow
-from remit_gates.crewai._pauses import (
-    Request,
-    judge_kickoff,
-    judge_restored,
-    pause_of,
-)
-from remit_gates.crewai._persistence import (
-    Binding,
-    Entry,
-    FlowPort,
-    GatedPersistence,
-    entered,
-    entry_of,
-    missed,
-)
+from remit_gates._keeper import ActiveClaim
+from remit_gates.crewai._binding import Binding, FlowPort, missed
+from remit_gates.crewai._kickoffs import fork, from_checkpoint, kickoff_async
+from remit_gates.crewai._pauses import Request, pause_of
+from remit_gates.crewai._persistence import GatedPersistence, binding_of
+from remit_gates.crewai._run import entered, under
 from remit_gates.crewai._versions import HOOKED, hooked_class, installed
 from remit_gates.errors import GateNotEngaged, StoreError
 
 
 OPTIONS: Final = ("remit_ticket", "remit_delivery", "remit_actor")
 """The options of a delivery, as keyword arguments of `resume` and `resume_async`."""
-
-RESTORED: Final = "_remit_restored"
-"""Where an instance that was restored from a checkpoint says from which."""
 
 _given: ContextVar[tuple[Any, dict[str, Any]] | None] = ContextVar(
     "remit_gates_crewai_given", default=None
@@ -72,15 +54,6 @@ def install() -> None:
 
 _lock = threading.Lock()
 _installed: list[bool] = []
-
-
-def binding_of(flow: Any) -> Binding | None:
-    """The gate of `flow`; None if its persistence is not gated."""
-    persistence = getattr(flow, "persistence", None)
-    if not isinstance(persistence, GatedPersistence):
-        return None
-    found: Binding = persistence._self_binding
-    return found
 
 
 def _claim_here() -> ActiveClaim | None:
@@ -140,7 +113,7 @@ async def _resumed(
         actor=options.get("remit_actor"),
     )
     call = partial(wrapped, *args, **kwargs)
-    return await _under(binding.admit_answer(request), binding.keeper, port, call)
+    return await under(binding.admit_answer(request), binding.keeper, port, call)
 
 
 def _feedback(feedback: Any = "") -> Any:
@@ -158,88 +131,6 @@ async def _answered(binding: Binding, run: str, *, inline: bool) -> None:
     error = look() if inline else await asyncio.to_thread(look)
     if error is not None:
         raise error
-
-
-def _kickoff_async(wrapped: Callable[..., Any], flow: Any, args: Any, kwargs: Any) -> Any:
-    """Claim what goes on with a run: a restored checkpoint, and under `scope="run"` a
-    kickoff of a run by its id."""
-    binding = binding_of(flow)
-    given = {} if binding is None else _bound(wrapped, args, kwargs)
-    # A stream, and a checkpoint that is given here, call this once more.
-    if binding is None or flow.stream or getattr(given["from_checkpoint"], "restore_from", None):
-        return wrapped(*args, **kwargs)
-    call = partial(wrapped, *args, **kwargs)
-    checkpoint = getattr(flow, RESTORED, None)
-    if checkpoint is not None:
-        return _restored(binding, flow, checkpoint, call)
-    run = (given["inputs"] or {}).get("id")
-    if (
-        binding.policy.scope != "run"
-        or run is None
-        or given["restore_from_state_id"] is not None
-        or entry_of(run) is not None
-    ):
-        return call()
-    admitting = binding.admit(str(run), judge_kickoff, restored=False)
-    return _under(admitting, binding.keeper, FlowPort(binding, inline=False), call)
-
-
-async def _restored(binding: Binding, flow: Any, checkpoint: str, call: Callable[[], Any]) -> Any:
-    made = partial(judge_restored, checkpoint)
-    admitting = binding.admit(str(flow.flow_id), made, restored=True)
-    port = FlowPort(binding, inline=False)
-    return await _under(admitting, binding.restorer, port, call, partial(_forget, flow))
-
-
-def _bound(call: Callable[..., Any], args: Any, kwargs: Any) -> dict[str, Any]:
-    bound = inspect.signature(call).bind_partial(*args, **kwargs)
-    bound.apply_defaults()
-    return bound.arguments
-
-
-async def _under(
-    admitting: Flow[Entry],
-    keeper: Keeper,
-    port: FlowPort,
-    call: Callable[[], Any],
-    after: Callable[[], None] = lambda: None,
-) -> Any:
-    """What `call` returns, run under the claim that is admitted.
-
-    Raises:
-        ResumeRefused: There is none; nothing was called.
-    """
-    entry = await adrive(admitting, port)
-    token = entered.set(entry)
-    try:
-        result = await call()
-    except BaseException as error:
-        await adrive(keeper.dismiss(entry.claim, _failure(entry, error)), port)
-        if entry.lost not in (None, error) and isinstance(error, Exception):
-            raise entry.lost from error
-        raise
-    else:
-        await adrive(keeper.dismiss(entry.claim, _outcome(result)), port)
-        return result
-    finally:
-        entry.ended = True
-        after()
-        entered.reset(token)
-
-
-def _failure(entry: Entry, error: BaseException) -> Outcome | None:
-    """What a run that ended with `error` comes to: nothing, if its pause waits still."""
-    answers = entry.claim.passage.delivery.answers
-    kept = any(answer.pause.startswith("checkpoint:") for answer in answers) or not answers
-    if not entry.committed and not kept:
-        return None
-    return Outcome("failed", detail=type(error).__name__)
-
-
-def _outcome(result: Any) -> Outcome:
-    if isinstance(result, HumanFeedbackPending):
-        return Outcome("parked", waiting=(pause_of(result.context),))
-    return Outcome("finished")
 
 
 def _from_pending(wrapped: Callable[..., Any], cls: Any, args: Any, kwargs: Any) -> Any:
@@ -267,29 +158,6 @@ def _tell_late(binding: Binding, run: str, error: ValueError) -> NoReturn:
     raise late from error
 
 
-def _from_checkpoint(wrapped: Callable[..., Any], cls: Any, args: Any, kwargs: Any) -> Any:
-    flow = wrapped(*args, **kwargs)
-    if binding_of(flow) is not None:
-        from crewai.state.provider.utils import detect_provider
-
-        config = args[0] if args else kwargs["config"]
-        location = str(config.restore_from)
-        object.__setattr__(flow, RESTORED, detect_provider(location).extract_id(location))
-    return flow
-
-
-def _fork(wrapped: Callable[..., Any], cls: Any, args: Any, kwargs: Any) -> Any:
-    """A fork has an id of its own, and leaves its checkpoint to whoever else restores it."""
-    flow = wrapped(*args, **kwargs)
-    _forget(flow)
-    return flow
-
-
-def _forget(flow: Any) -> None:
-    if getattr(flow, RESTORED, None) is not None:
-        object.__setattr__(flow, RESTORED, None)
-
-
 def _apart(kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The arguments that are CrewAI's, and the options of the delivery."""
     options: dict[str, Any] = {name: kwargs[name] for name in OPTIONS if name in kwargs}
@@ -307,8 +175,8 @@ def _declares_gate(flow: Any) -> bool:
 _WRAPPERS: Final = {
     "resume": _resume,
     "resume_async": _resume_async,
-    "kickoff_async": _kickoff_async,
+    "kickoff_async": kickoff_async,
     "from_pending": _from_pending,
-    "from_checkpoint": _from_checkpoint,
-    "fork": _fork,
+    "from_checkpoint": from_checkpoint,
+    "fork": fork,
 }

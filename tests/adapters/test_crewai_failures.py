@@ -204,7 +204,7 @@ def replace_holder(persistence: Any) -> None:
     """Have another delivery hold the run that the caller is in, as if its holder had stood still past its lease."""
     from remit_gates._liveness import mint
     from remit_gates._model import Delivery, Intent
-    from remit_gates.crewai._persistence import entered
+    from remit_gates.crewai._run import entered
 
     entry = entered.get()
     assert entry is not None
