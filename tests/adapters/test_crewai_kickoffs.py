@@ -74,11 +74,13 @@ def test_of_many_tasks_one_kicks_off(
 
     async def go() -> list[Any]:
         diary.hold(run, "first")
-        racing = asyncio.gather(*[kick() for _ in range(racers)])
-        await asyncio.to_thread(diary.reached, run, "first")
+        racing = [asyncio.create_task(kick()) for _ in range(racers)]
+        # The first to be admitted stands still until all the others were refused.
+        while sum(task.done() for task in racing) < racers - 1:
+            await asyncio.sleep(0.005)
         late = await kick()
         diary.let_go(run, "first")
-        return [*await racing, late]
+        return [*await asyncio.gather(*racing), late]
 
     found = asyncio.run(go())
     assert found.count("3") == 1
