@@ -17,6 +17,7 @@ from remit_gates._model import Reason
 from remit_gates.errors import ClaimLost, Superseded, UsageError
 from remit_gates.pydantic_graph._binding import KEEPS_IDS, Binding, fresh_id
 from remit_gates.pydantic_graph._hold import Hold, loaded_here
+from remit_gates.pydantic_graph._locks import unlocked
 from remit_gates.pydantic_graph._pauses import OPEN, Loaded, Request
 
 
@@ -72,7 +73,9 @@ class Access:
         if claim is None:
             return None
         try:
-            snapshot = await self.binding.take(claim.passage.loaded)
+            snapshot = await unlocked(
+                self.binding.inner, claim, lambda: self.binding.take(claim.passage.loaded)
+            )
             if snapshot is None:
                 raise Superseded(
                     f"{claim.run}: somebody without a gate took the node that was to run next."
@@ -90,7 +93,7 @@ class Access:
         return snapshot
 
     async def load_all(self) -> Any:
-        snapshots = await self.binding.inner.load_all()
+        snapshots = await self.binding.load_all()
         newest = Loaded(snapshots).newest
         if newest is not None and newest.kind == "node":
             newest.node.set_snapshot_id(newest.id)
@@ -107,7 +110,8 @@ class Access:
             node = copy.copy(node)
             node.set_snapshot_id(fresh_id(node))
             hold.instead[snapshot_id] = node.get_snapshot_id()
-            await self.binding.inner.snapshot_node(state, node)
+            inner = self.binding.inner
+            await unlocked(inner, hold.claim, lambda: inner.snapshot_node(state, node))
             return
         elif newest.id != snapshot_id and newest.status == "created":
             # What the node takes the place of is not to be served to anybody later.

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic import ValidationError
 from pydantic_graph.persistence import BaseStatePersistence
 from pydantic_graph.persistence.file import FileStatePersistence
 from pydantic_graph.persistence.in_mem import FullStatePersistence, SimpleStatePersistence
@@ -34,6 +35,9 @@ VERBS: Final = Verbs(
     ask="look at load_all()",
     fork="run the node on a persistence of its own",
 )
+
+TRIES: Final = 50
+"""Reads of a file that is being written, 20 ms apart: pydantic-graph waits as long for one."""
 
 IN_MEMORY: Final = (FullStatePersistence, SimpleStatePersistence)
 
@@ -94,11 +98,28 @@ class Binding:
             )
         self.inner = inner
         self.settings = settings
-        self.keeper = Keeper(_opened(settings.store), settings.policy)
+        self.store = _opened(settings.store)
+        self.keeper = Keeper(self.store, settings.policy)
         self.port = Port(self)
         self.began: str | None = None
         self.mine = set() if mine is None else mine
         self._keeps_ids = type(inner) in KEEPS_IDS
+        if isinstance(inner, SimpleStatePersistence) and not held(inner):
+            vars(inner).setdefault("_remit_run", uuid.uuid4().hex)
+
+    async def load_all(self) -> list[Any]:
+        """The history, as the persistence has it, once nobody is writing it.
+
+        Raises:
+            ValidationError: A file does not hold a history, and goes on not to.
+        """
+        for _ in range(TRIES if isinstance(self.inner, FileStatePersistence) else 0):
+            try:
+                return await self.inner.load_all()
+            except ValidationError:
+                # It reads without its lock, and somebody may be writing in place.
+                await asyncio.sleep(0.02)
+        return await self.inner.load_all()
 
     async def look(self) -> Loaded:
         """The history, which stays as it is.
@@ -108,7 +129,7 @@ class Binding:
         """
         if isinstance(self.inner, SimpleStatePersistence):
             return Loaded(held(self.inner))
-        snapshots = await self.inner.load_all()
+        snapshots = await self.load_all()
         if self.settings.process is not None and snapshots and snapshots[0].id not in self.mine:
             raise UsageError(
                 "This history did not begin here, so that others may have it as well, and the"
@@ -134,7 +155,7 @@ class Binding:
         if name is None and isinstance(self.inner, FileStatePersistence):
             name = os.path.realpath(self.inner.json_file)
         if name is None and isinstance(self.inner, SimpleStatePersistence):
-            name = _named(self.inner, loaded)
+            name = _named(self.inner)
         if name is None and loaded.snapshots:
             name = loaded.snapshots[0].id
         elif name is None and begins is not None:
@@ -163,6 +184,8 @@ class Binding:
             return judge(request, loaded, record, holder, self.keeper.policy)
 
         result = await adrive(self.keeper.admit(run, holder, judged), self.port)
+        while isinstance(result, Denied) and await self._outlived(result):
+            result = await adrive(self.keeper.admit(run, holder, judged), self.port)
         if not isinstance(result, Denied):
             return result
         if (
@@ -173,6 +196,13 @@ class Binding:
         ):
             return None
         raise refusal(result, VERBS)
+
+    async def _outlived(self, denied: Denied) -> bool:
+        """Whether the holder that was found dead had given its claim back before it ended."""
+        if denied.verdict.reason is not Reason.ABANDONED or denied.verdict.claim is None:
+            return False
+        snapshot = await self.store.read(denied.run)
+        return snapshot.record.claim != denied.verdict.claim
 
     async def take(self, loaded: Loaded) -> Any:
         """The newest snapshot, as `load_next` gives it; None where somebody without a gate
@@ -254,14 +284,14 @@ def fresh_id(node: Any) -> str:
     return f"{node.get_node_id()}:{uuid.uuid4().hex}"
 
 
-def _named(inner: SimpleStatePersistence[Any, Any], loaded: Loaded) -> str:
+def _named(inner: SimpleStatePersistence[Any, Any]) -> str:
     """The name of a run that forgets its first snapshot: its object has one."""
-    if "_remit_run" not in vars(inner) and loaded.snapshots:
+    if "_remit_run" not in vars(inner):
         raise UsageError(
             "This SimpleStatePersistence holds a run that did not begin here, and does not tell"
             " which. Nothing was served. Pass run= to gate()."
         )
-    name: str = vars(inner).setdefault("_remit_run", uuid.uuid4().hex)
+    name: str = vars(inner)["_remit_run"]
     return name
 
 

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import importlib.util
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from tests.adapters.crews import Crew
     from tests.adapters.graphs import Hold, Journal
     from tests.adapters.kinds import Places
+    from tests.adapters.rivals import Rivals
+    from tests.adapters.snapshots import Place
     from tests.adapters.workers import Team
     from tests.redis_servers import Server
     from tests.servers import Postgres
@@ -29,6 +32,14 @@ if importlib.util.find_spec("langgraph") is None:
 
 if importlib.util.find_spec("crewai") is None:
     collect_ignore_glob += ["test_crewai_*.py"]
+if (
+    importlib.util.find_spec("pydantic_graph") is None
+    or importlib.util.find_spec("pydantic_graph.persistence") is None
+):
+    # Persistence ended with 1.x.
+    collect_ignore_glob += ["test_pydantic_graph_*.py"]
+if importlib.util.find_spec("pydantic_ai") is None:
+    collect_ignore_glob += ["test_pydantic_ai_*.py"]
 
 EVERY = (
     "memory",
@@ -160,3 +171,22 @@ def crews(diary: flows.Journal, tmp_path_factory: pytest.TempPathFactory) -> Ite
 def path(tmp_path: Path) -> str:
     """A fresh SQLite database for a flow persistence."""
     return str(tmp_path / "flows.db")
+
+
+@pytest.fixture(scope="session")
+def rivals() -> Iterator[Rivals]:
+    """Processes that race on a run of pydantic-graph."""
+    from tests.adapters.rivals import rivals
+
+    with rivals("tests.adapters.snapshots") as made:
+        yield made
+
+
+@pytest.fixture
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """Where a run of pydantic-graph waits, in the kind of persistence that is asked for."""
+    from tests.adapters.snapshots import park
+
+    kind = request.param
+    url = request.getfixturevalue(f"{kind}_url") if kind in ("sqlite", "postgres") else ""
+    return park(kind, tmp_path, url)
