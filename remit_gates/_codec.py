@@ -24,11 +24,11 @@ FORMAT: Final = 2
 """Version of the written form. A larger one is refused, never guessed at.
 
 2 added what the audit needs: earlier attempts, who went on with an answer, what was
-released, and recorded answers.
+released, recorded answers, and receipts.
 """
 
 
-_OF_FORMAT_1: Final = (None, None, (None, None))
+_OF_FORMAT_1: Final = (None, None, None, (None, None))
 """What format 1 cannot say of a consumption, where there is nothing of it."""
 
 _WRITER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
@@ -52,7 +52,8 @@ def encode(record: Record) -> str:
     form = 2 if record.earlier else 1
     for entry in record.consumptions:
         ended = entry.outcome and (entry.outcome.ended, entry.outcome.error)
-        if (entry.answer, entry.continued, ended or (None, None)) != _OF_FORMAT_1:
+        added = (entry.answer, entry.continued, entry.receipt, ended or (None, None))
+        if added != _OF_FORMAT_1:
             form = 2
     return _WRITER.encode({"format": form, **_slim(record)})
 

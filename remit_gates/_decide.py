@@ -304,6 +304,8 @@ def settle(
                 outcome=outcome,
                 applied=entry.applied or applied,
                 reopened=asked if waits else entry.reopened,
+                # Whoever has the run's end has no use for it.
+                receipt=entry.receipt if phase is Phase.FAILED else None,
             )
         elif waits:
             entry = replace(entry, reopened="again")
@@ -320,6 +322,18 @@ def settle(
     )
     known = failed or claim.delivery is None or after.by_delivery(claim.delivery) is not None
     return after if known else after.with_spent(claim.delivery)
+
+
+def with_receipt(record: Record, token: int, receipt: str) -> Record | None:
+    """The record in which what the claim with `token` answers has `receipt`; None when that
+    claim is no longer the active one."""
+    if record.claim is None or record.claim.token != token:
+        return None
+    entries = tuple(
+        replace(entry, receipt=receipt) if entry.token == token else entry
+        for entry in record.consumptions
+    )
+    return replace(record, consumptions=entries)
 
 
 def withdraw(record: Record, token: int, before: Record) -> Record | None:

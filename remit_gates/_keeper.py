@@ -25,7 +25,7 @@ from remit_gates._liveness import known_dead
 from remit_gates._model import Holder, Outcome, Record, RunKey
 from remit_gates._observe import Event, claiming, tell
 from remit_gates._ops import Dead, Flow, Load, Now, Read, Swap
-from remit_gates._passage import TRIES, Denied, Judge, Passage, enter, fence, leave, renew
+from remit_gates._passage import TRIES, Denied, Judge, Passage, enter, fence, leave, note, renew
 from remit_gates._policy import Policy
 from remit_gates.errors import ClaimLost, OutcomeUnknown, RemitError, StoreUnavailable
 from remit_gates.stores import AsyncStore, Store
@@ -250,6 +250,19 @@ class Keeper:
                 raise
         else:
             _ended(claim, outcome, kept)
+
+    def note(self, claim: ActiveClaim, receipt: str) -> Flow[None]:
+        """Keep what the effects of `claim` returned, for whoever goes on after it failed.
+
+        Raises:
+            ClaimLost: It is not held any more.
+            StoreError: The store does not answer.
+        """
+        if claim.guarded and not (yield from note(claim.passage, receipt)):
+            raise ClaimLost(
+                f"{claim.run}: claim {claim.token} was taken over, so what its effects returned"
+                " was not kept. Look at the run's state before going on."
+            )
 
     def fence(self, claim: ActiveClaim) -> Flow[None]:
         """Return only while `claim` is provably held.

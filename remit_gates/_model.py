@@ -173,6 +173,8 @@ class Consumption:
         continued: The delivery behind this attempt, where it goes on with the answer of an
             earlier one; None for the attempt that brought the answer.
         answer: The answer as JSON text, where the policy records answers.
+        receipt: What its effects returned, in the adapter's own form, for a run that goes on
+            without them; None where there is nothing to go on with.
     """
 
     pause: str
@@ -192,6 +194,7 @@ class Consumption:
     reopened: Literal["again", "anew"] | None = None
     continued: Continuation | None = None
     answer: str | None = field(default=None, repr=False)
+    receipt: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

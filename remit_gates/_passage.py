@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from remit_gates._decide import Granted, Refused, decide, settle, withdraw
+from remit_gates._decide import Granted, Refused, decide, settle, with_receipt, withdraw
 from remit_gates._model import (
     Claim,
     Delivery,
@@ -277,6 +277,28 @@ def renew(passage: Passage) -> Flow[bool]:
         if version is not None:
             passage.deadline = sent + lease
             return True
+    return False
+
+
+def note(passage: Passage, receipt: str) -> Flow[bool]:
+    """Keep `receipt` with what the passage answers, durably; False when the claim is no longer
+    the passage's own. Extends the lease."""
+    lease = passage.claim.lease
+    record, version = passage.record, passage.version
+    for _ in range(TRIES):
+        after = with_receipt(record, passage.claim.token, receipt)
+        if after is None:
+            return False
+        sent = yield Now()
+        with suppress(OutcomeUnknown):
+            moved: int | None = yield Swap(passage.run, version, after, lease, True)
+            if moved is not None:
+                passage.record, passage.version, passage.deadline = after, moved, sent + lease
+                return True
+        snap: Snapshot = yield Read(passage.run)
+        if snap.version is None:
+            return False
+        record, version = snap.record, snap.version
     return False
 
 

@@ -56,10 +56,13 @@ class ResumeRefused(RemitError):
         consumption: The consumption that stands in its way, if one does.
         retry_after: Seconds after which asking again may be answered differently; None
             where waiting changes nothing.
+        receipt: What the effects of the answer returned, in the framework's own form, when
+            they are done and the run can go on without them; else None.
         http_status: The status that an HTTP handler should answer with.
     """
 
     http_status: ClassVar[int] = 409
+    receipt: Any = None
 
     def __init__(
         self,

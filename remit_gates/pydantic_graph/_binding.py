@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import functools
 import os
 import uuid
 from collections.abc import Sequence
@@ -27,7 +26,7 @@ from remit_gates._policy import Policy
 from remit_gates._refusal import Verbs, refusal
 from remit_gates.errors import UsageError
 from remit_gates.pydantic_graph._pauses import OPEN, Loaded, Request, judge
-from remit_gates.stores import AsyncStore, as_async_store
+from remit_gates.pydantic_graph._stores import opened
 
 
 VERBS: Final = Verbs(
@@ -98,7 +97,7 @@ class Binding:
             )
         self.inner = inner
         self.settings = settings
-        self.store = _opened(settings.store)
+        self.store = opened(settings.store)
         self.keeper = Keeper(self.store, settings.policy)
         self.port = Port(self)
         self.began: str | None = None
@@ -293,13 +292,3 @@ def _named(inner: SimpleStatePersistence[Any, Any]) -> str:
         )
     name: str = vars(inner)["_remit_run"]
     return name
-
-
-def _opened(source: Any) -> AsyncStore:
-    return _shared(source, os.getpid()) if isinstance(source, str) else as_async_store(source)
-
-
-@functools.lru_cache(maxsize=64)
-def _shared(url: str, pid: int) -> AsyncStore:
-    # A gate is made for each request, and its connections should not be.
-    return as_async_store(url)
