@@ -1,0 +1,464 @@
+"""What a gated agent does beside racing: ordinary runs are untouched, and a run that fails or
+dies leaves what its policy says."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic_ai import Agent, ApprovalRequired, DeferredToolResults, RunContext
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.messages import ModelMessagesTypeAdapter
+from pydantic_ai.models.test import TestModel
+
+from remit_gates import Policy, current_claim, open_store, release
+from remit_gates.errors import (
+    Abandoned,
+    AlreadyConsumed,
+    InProgress,
+    StoreUnavailable,
+    UnsupportedVersion,
+    UsageError,
+)
+from remit_gates.pydantic_graph import ConsumeOnce, _versions
+from tests.adapters.agents import (
+    DRIVERS,
+    Till,
+    agent_on,
+    approvals,
+    outcome,
+    park,
+    run,
+    split,
+    stand_still,
+)
+from tests.adapters.rivals import PATIENCE, Rivals
+
+
+@pytest.fixture
+def till(tmp_path: Path) -> Till:
+    return Till(tmp_path / "journal")
+
+
+def records(url: str) -> list[Any]:
+    store = open_store(url)
+    store.setup()
+    try:
+        return [entry.snapshot.record for entry in store.scan("pydantic-ai")]
+    finally:
+        store.close()
+
+
+def raising() -> None:
+    raise ConnectionError("down")
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_ordinary_turns_claim_nothing(sqlite_url: str, till: Till, driver: str) -> None:
+    till.calls = ("charge",)
+    agent = agent_on(till, ConsumeOnce(sqlite_url))
+
+    async def turns() -> None:
+        first = await agent.run("go")
+        history = first.all_messages()
+        together = (
+            DRIVERS[driver](agent, user_prompt="and again", message_history=history)
+            for _ in range(4)
+        )
+        assert await asyncio.gather(*together) == ["done"] * 4
+
+    asyncio.run(turns())
+    assert till.count("charge 10") == 5
+    assert records(sqlite_url) == []
+
+
+def test_three_pauses_in_a_row(sqlite_url: str, till: Till) -> None:
+    agent = agent_on(till, ConsumeOnce(sqlite_url))
+
+    async def rounds() -> None:
+        history: list[Any] = []
+        for number in range(3):
+            asked = await agent.run("go", message_history=history)
+            history = asked.all_messages()
+            given: Any = {"message_history": history, "deferred_tool_results": approvals(history)}
+            outcomes = await asyncio.gather(
+                *(outcome(agent.run(**given)) for _ in range(4))
+            )
+            [served] = [found for found in outcomes if not isinstance(found, Exception)]
+            assert len(split([f for f in outcomes if f is not served])[1]) == 3
+            assert till.count("pay 10") == number + 1
+            history = served.all_messages()
+
+    asyncio.run(rounds())
+
+
+def test_conversations_share_the_ids_of_calls(sqlite_url: str, till: Till) -> None:
+    agent = agent_on(till, ConsumeOnce(sqlite_url))
+
+    async def many() -> list[Any]:
+        histories = [await park(till) for _ in range(3)]
+        return [
+            await outcome(run(agent, message_history=h, deferred_tool_results=approvals(h)))
+            for h in histories
+        ]
+
+    assert asyncio.run(many()) == ["done"] * 3
+    assert till.count("pay 10") == 3
+
+
+def test_asking_again_consumes_nothing(sqlite_url: str, till: Till) -> None:
+    agent = agent_on(till, ConsumeOnce(sqlite_url))
+
+    async def again() -> Any:
+        history = await park(till)
+        asked = await agent.run(message_history=history)
+        assert not isinstance(asked.output, str)
+        assert records(sqlite_url) == []
+        history = asked.all_messages()
+        return await run(agent, message_history=history, deferred_tool_results=approvals(history))
+
+    assert asyncio.run(again()) == "done"
+    assert till.count("pay 10") == 1
+
+
+def test_rejected_inputs_consume_nothing(sqlite_url: str, till: Till) -> None:
+    agent = agent_on(till, ConsumeOnce(sqlite_url))
+
+    async def rejected() -> Any:
+        history = await park(till)
+        some = DeferredToolResults(approvals={"call-1": True})
+        for given in (
+            {"deferred_tool_results": some},
+            {"user_prompt": "something else"},
+            {"deferred_tool_results": DeferredToolResults(approvals={"call-9": True})},
+        ):
+            with pytest.raises(UserError):
+                await agent.run(message_history=history, **given)
+        assert till.lines == ["model"]
+        return await run(agent, message_history=history, deferred_tool_results=approvals(history))
+
+    assert asyncio.run(rejected()) == "done"
+
+
+def test_a_tool_that_asks_again_is_answered_again(sqlite_url: str, till: Till) -> None:
+    """The same calls wait once more, and the next answer to them is served."""
+    till.calls = ("wire",)
+    agent = agent_on(till, ConsumeOnce(sqlite_url))
+    asked: list[int] = []
+
+    @agent.tool
+    async def wire(ctx: RunContext[None], amount: int) -> str:
+        asked.append(1)
+        if len(asked) < 3:
+            raise ApprovalRequired
+        await till.note("wired")
+        return "wired"
+
+    async def rounds() -> None:
+        history = (await agent.run("go")).all_messages()
+        answer: Any = {"message_history": history, "deferred_tool_results": approvals(history)}
+        again = await agent.run(**answer)
+        assert not isinstance(again.output, str)
+        history = again.all_messages()
+        answer = {"message_history": history, "deferred_tool_results": approvals(history)}
+        outcomes = await asyncio.gather(*(outcome(run(agent, **answer)) for _ in range(4)))
+        assert (split(outcomes)[0], len(split(outcomes)[1])) == (["done"], 3)
+
+    asyncio.run(rounds())
+    assert till.count("wired") == 1
+
+
+def test_a_nested_agent(sqlite_url: str, till: Till, tmp_path: Path) -> None:
+    """An approved tool runs an agent that parks and is answered itself, under one gate."""
+    inner_till = Till(tmp_path / "inner", calls=("pay",))
+    gate = ConsumeOnce(sqlite_url)
+    inner, outer = agent_on(inner_till, gate), agent_on(till, gate)
+
+    async def nested() -> None:
+        history = (await inner.run("go")).all_messages()
+        given: Any = {"message_history": history, "deferred_tool_results": approvals(history)}
+        assert await run(inner, **given) == "done"
+        with pytest.raises(AlreadyConsumed):
+            await run(inner, **given)
+
+    till.calls, till.then = ("pay",), {"pay": nested}
+
+    async def both() -> Any:
+        history = await park(till)
+        return await run(outer, message_history=history, deferred_tool_results=approvals(history))
+
+    assert asyncio.run(both()) == "done"
+    assert inner_till.count("pay 10") == till.count("pay 10") == 1
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_the_model_fails_after_the_tools(sqlite_url: str, till: Till, driver: str) -> None:
+    agent = agent_on(till, ConsumeOnce(sqlite_url))
+
+    async def failed() -> Any:
+        history = await park(till)
+        till.then["model"] = raising
+        given: Any = {"message_history": history, "deferred_tool_results": approvals(history)}
+        with pytest.raises(ConnectionError):
+            await DRIVERS[driver](agent, **given)
+        till.then.clear()
+
+        for policy in (Policy(), Policy(on_failure="retry", on_abandoned="serve")):
+            retrying = agent_on(till, ConsumeOnce(sqlite_url, policy=policy))
+            with pytest.raises(AlreadyConsumed) as refused:
+                await DRIVERS[driver](retrying, **given)
+            assert refused.value.failed
+            assert refused.value.receipt
+        copied = pickle.loads(pickle.dumps(refused.value))
+        assert len(copied.receipt) == 1
+        return await DRIVERS[driver](
+            agent, message_history=[*history, *refused.value.receipt]
+        )
+
+    assert asyncio.run(failed()) == "done"
+    assert Counter(till.lines) == {"model": 3, "pay 10": 1, "pay 20": 1}
+
+
+def test_without_receipts(sqlite_url: str, till: Till) -> None:
+    agent = agent_on(till, ConsumeOnce(sqlite_url, receipts=False))
+
+    async def failed() -> None:
+        history = await park(till)
+        till.then["model"] = raising
+        given: Any = {"message_history": history, "deferred_tool_results": approvals(history)}
+        with pytest.raises(ConnectionError):
+            await agent.run(**given)
+        with pytest.raises(AlreadyConsumed) as refused:
+            await agent.run(**given)
+        assert refused.value.failed
+        assert refused.value.receipt is None
+
+    asyncio.run(failed())
+    assert "paid" not in str(records(sqlite_url))
+
+
+def test_a_run_that_ended_keeps_no_receipt(sqlite_url: str, till: Till) -> None:
+    agent = agent_on(till, ConsumeOnce(sqlite_url))
+
+    async def served() -> None:
+        history = await park(till)
+        given: Any = {"message_history": history, "deferred_tool_results": approvals(history)}
+        await agent.run(**given)
+        with pytest.raises(AlreadyConsumed) as refused:
+            await agent.run(**given)
+        assert refused.value.receipt is None
+        assert refused.value.same_answer is True
+        with pytest.raises(AlreadyConsumed) as other:
+            await agent.run(
+                message_history=history, deferred_tool_results=approvals(history, approved=False)
+            )
+        assert other.value.same_answer is False
+
+    asyncio.run(served())
+    assert "paid" not in str(records(sqlite_url))
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_a_tool_raises(sqlite_url: str, till: Till, driver: str) -> None:
+    till.then["pay"] = raising
+    agent = agent_on(till, ConsumeOnce(sqlite_url, delivery="m", actor="ann"))
+
+    async def failed() -> None:
+        history = await park(till)
+        given: Any = {"message_history": history, "deferred_tool_results": approvals(history)}
+        with pytest.raises(ConnectionError):
+            await DRIVERS[driver](agent, **given)
+        till.then.clear()
+        with pytest.raises(AlreadyConsumed) as refused:
+            await DRIVERS[driver](agent_on(till, ConsumeOnce(sqlite_url)), **given)
+        assert refused.value.failed
+        assert "ann" in str(refused.value)
+        # The same message may try again, and so may anybody whom the policy lets.
+        assert await DRIVERS[driver](agent, **given) == "done"
+
+    asyncio.run(failed())
+    assert till.count("model") == 2
+
+
+def test_a_released_answer_is_given_anew(sqlite_url: str, till: Till) -> None:
+    till.then["pay"] = raising
+    agent = agent_on(till, ConsumeOnce(sqlite_url))
+
+    async def failed() -> Any:
+        history = await park(till)
+        given: Any = {"message_history": history, "deferred_tool_results": approvals(history)}
+        with pytest.raises(ConnectionError):
+            await agent.run(**given)
+        till.then.clear()
+        with pytest.raises(AlreadyConsumed) as refused:
+            await agent.run(**given)
+        assert release(sqlite_url, refused.value.run.run, framework="pydantic-ai")
+        return await run(agent, **given)
+
+    assert asyncio.run(failed()) == "done"
+
+
+def test_a_cancelled_run(sqlite_url: str, till: Till) -> None:
+    agent = agent_on(till, ConsumeOnce(sqlite_url))
+
+    async def cancelled() -> None:
+        history = await park(till)
+        till.then["pay"] = lambda: asyncio.Event().wait()
+        given: Any = {"message_history": history, "deferred_tool_results": approvals(history)}
+        task = asyncio.ensure_future(agent.run(**given))
+        while not till.count("pay 10"):
+            await asyncio.sleep(0.005)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        with pytest.raises(AlreadyConsumed) as refused:
+            await agent.run(**given)
+        assert refused.value.failed
+
+    asyncio.run(cancelled())
+
+
+def test_a_killed_run_by_policy(rivals: Rivals, sqlite_url: str, tmp_path: Path) -> None:
+    till = Till(tmp_path / "journal", calls=("pay",))
+    messages = asyncio.run(park(till))
+    history = ModelMessagesTypeAdapter.dump_json(messages)
+    process = rivals.start(stand_still, sqlite_url, tmp_path, history, 0.3)
+    deadline = time.monotonic() + PATIENCE
+    while not (tmp_path / "standing").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    given: Any = {"message_history": messages, "deferred_tool_results": approvals(messages)}
+    gated = agent_on(till, ConsumeOnce(sqlite_url, policy=Policy(lease=0.3)))
+
+    async def refused(error: type[Exception]) -> None:
+        with pytest.raises(error):
+            await gated.run(**given)
+
+    # Its tool blocks the loop for longer than a lease, and it keeps its claim.
+    end = time.monotonic() + 0.8
+    while time.monotonic() < end:
+        asyncio.run(refused(InProgress))
+    process.kill()
+    process.join()
+    asyncio.run(refused(Abandoned))
+
+    serving = agent_on(till, ConsumeOnce(sqlite_url, policy=Policy(on_abandoned="serve")))
+
+    async def race() -> list[Any]:
+        return [*await asyncio.gather(*(outcome(run(serving, **given)) for _ in range(8)))]
+
+    served, others = split(asyncio.run(race()))
+    assert (served, len(others)) == (["done"], 7)
+    assert till.count("pay 10") == 2
+
+
+def without_ids(messages: list[Any]) -> list[Any]:
+    """A history that a client kept, in a form that has no place for ids."""
+    for message in messages:
+        for name in ("run_id", "conversation_id"):
+            if hasattr(message, name):
+                setattr(message, name, None)
+    return messages
+
+
+def test_a_history_without_ids_needs_a_scope(sqlite_url: str, till: Till) -> None:
+    async def scoped() -> None:
+        history = without_ids(await park(till))
+        given: Any = {"message_history": history, "deferred_tool_results": approvals(history)}
+        with pytest.raises(UsageError, match="scope_key"):
+            await agent_on(till, ConsumeOnce(sqlite_url)).run(**given)
+        assert till.lines == ["model"]
+
+        for chat in ("chat-1", "chat-2"):
+            agent = agent_on(till, ConsumeOnce(sqlite_url, scope_key=lambda ctx, c=chat: c))
+            outcomes = await asyncio.gather(*(outcome(run(agent, **given)) for _ in range(4)))
+            assert (split([*outcomes])[0], len(split([*outcomes])[1])) == (["done"], 3)
+
+    asyncio.run(scoped())
+    assert till.count("pay 10") == 2
+
+
+def test_in_one_scope_equal_calls_are_told_apart(sqlite_url: str, till: Till) -> None:
+    agent = agent_on(till, ConsumeOnce(sqlite_url, scope_key="chat"))
+
+    async def rounds() -> None:
+        history: list[Any] = []
+        for _ in range(2):
+            asked = await agent.run("go", message_history=history)
+            history = without_ids(asked.all_messages())
+            done = await agent.run(
+                message_history=history, deferred_tool_results=approvals(history)
+            )
+            history = done.all_messages()
+
+    asyncio.run(rounds())
+    assert till.count("pay 10") == 2
+
+
+def test_per_run(sqlite_url: str, till: Till) -> None:
+    agent = agent_on(till)
+
+    async def race() -> list[Any]:
+        history = await park(till)
+        given: Any = {"message_history": history, "deferred_tool_results": approvals(history)}
+        racing = (
+            outcome(run(agent, **given, capabilities=[ConsumeOnce(sqlite_url)]))
+            for _ in range(4)
+        )
+        return [*await asyncio.gather(*racing)]
+
+    served, refused = split(asyncio.run(race()))
+    assert (served, len(refused)) == (["done"], 3)
+
+
+def test_the_test_model(sqlite_url: str) -> None:
+    """Its calls have the same ids in every conversation."""
+    agent: Any = Agent(
+        TestModel(call_tools=["pay"]),
+        output_type=[str, __import__("pydantic_ai").DeferredToolRequests],
+        capabilities=[ConsumeOnce(sqlite_url)],
+    )
+    paid: list[Any] = []
+
+    @agent.tool_plain(requires_approval=True)
+    def pay(amount: int) -> str:
+        paid.append(current_claim())
+        return "paid"
+
+    async def both() -> None:
+        for number in (1, 2):
+            history = (await agent.run("go")).all_messages()
+            given: Any = {"message_history": history, "deferred_tool_results": approvals(history)}
+            outcomes = await asyncio.gather(*(outcome(run(agent, **given)) for _ in range(3)))
+            assert len(split([*outcomes])[1]) == 2
+            assert len(paid) == number
+
+    asyncio.run(both())
+    assert len({claim.idempotency_key for claim in paid}) == 2
+    assert current_claim() is None
+
+
+def test_a_store_that_is_down(till: Till, tmp_path: Path) -> None:
+    url = "postgresql://nobody@127.0.0.1:1/nothing"
+    agent = agent_on(till, ConsumeOnce(url))
+
+    async def down() -> None:
+        history = await park(till)
+        with pytest.raises(StoreUnavailable):
+            await agent.run(
+                message_history=history, deferred_tool_results=approvals(history)
+            )
+
+    asyncio.run(down())
+    assert till.lines == ["model"]
+
+
+def test_another_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_versions, "version", lambda name: "1.79.0")
+    with pytest.raises(UnsupportedVersion):
+        ConsumeOnce("memory://")
