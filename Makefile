@@ -8,13 +8,14 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.10; 
 	done)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo desk test test-crewai check bench lint types layers wheel pythons browser screenshot clean
+.PHONY: help demo desk test test-crewai test-pydantic check bench lint types layers wheel pythons browser screenshot clean
 
 help:
 	@echo 'make demo     one pause, many deliveries: LangGraph as it is, and gated'
 	@echo 'make desk     an example service, to click at: two workers, a Postgres of its own'
 	@echo 'make test     the whole suite; ARGS="-k name" for a part of it'
 	@echo 'make test-crewai    CrewAI, oldest and newest, each in an environment of its own'
+	@echo 'make test-pydantic  its tests on every pydantic-graph and pydantic-ai that is gated'
 	@echo 'make check    lint, types, layers, the wheel, and the unit tests on every Python'
 	@echo 'make bench    what a gate costs'
 	@echo 'make clean    remove $(VENV) and what the tools left'
@@ -32,6 +33,10 @@ test: $(VENV)/.dev browser
 test-crewai: $(VENV)/.dev
 	@echo '· CrewAI, release by release'
 	@$(BIN)/python tools/releases.py crewai 1.15.2 newest $(ARGS)
+
+test-pydantic: $(VENV)/.dev
+	@echo '· pydantic-graph and pydantic-ai, release by release'
+	@$(BIN)/python tools/pydantics.py $(VENV)/envs $(ARGS)
 
 check: lint types layers wheel pythons
 	@echo '· all checks passed'

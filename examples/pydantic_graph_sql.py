@@ -58,6 +58,12 @@ class SqlPersistence(BaseStatePersistence[Any, Any]):
     def set_types(self, state_type: type[Any], run_end_type: type[Any]) -> None:
         self._adapter = build_snapshot_list_type_adapter(state_type, run_end_type)
 
+    @property
+    def _types(self) -> TypeAdapter[list[Any]]:
+        if self._adapter is None:
+            raise RuntimeError("call set_graph_types(graph) first")
+        return self._adapter
+
     async def setup(self) -> None:
         """Make the table."""
         serial = "INTEGER PRIMARY KEY" if self._sqlite else "BIGSERIAL PRIMARY KEY"
@@ -113,15 +119,13 @@ class SqlPersistence(BaseStatePersistence[Any, Any]):
         return [self._snapshot(*row) for row in rows]
 
     def _snapshot(self, body: str, status: str) -> Any:
-        assert self._adapter is not None, "set_graph_types comes first"
-        [snapshot] = self._adapter.validate_json(body)
+        [snapshot] = self._types.validate_json(body)
         if isinstance(snapshot, NodeSnapshot):
             snapshot.status = status  # type: ignore[assignment]
         return snapshot
 
     async def _insert(self, snapshot: Any, status: str) -> None:
-        assert self._adapter is not None, "set_graph_types comes first"
-        body = self._adapter.dump_json([snapshot]).decode()
+        body = self._types.dump_json([snapshot]).decode()
         await self._execute(
             "INSERT INTO snapshots (run, id, status, body) VALUES (?, ?, ?, ?)"
             " ON CONFLICT (id) DO NOTHING",
@@ -180,7 +184,7 @@ class Refund(BaseNode[Order, Provider, str]):
         return End("refunded")
 
 
-orders = Graph(nodes=[Refund], name="orders")
+orders: Graph[Order, Provider, str] = Graph(nodes=[Refund], name="orders")
 
 
 async def approve(url: str, provider: Provider, actor: str) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from remit_gates._policy import Policy
+from remit_gates.errors import UsageError
 from remit_gates.pydantic_graph import _versions
 
 
@@ -59,7 +60,7 @@ def gate(
     _versions.graph()
     from remit_gates.pydantic_graph._persistence import gated
 
-    return gated(
+    made: PersistenceT = gated(
         persistence,
         store=store,
         policy=policy,
@@ -69,6 +70,7 @@ def gate(
         delivery=delivery,
         actor=actor,
     )
+    return made
 
 
 async def release(
@@ -97,6 +99,21 @@ async def release(
     from remit_gates.pydantic_graph._persistence import released
 
     return await released(persistence, pause, actor, reason)
+
+
+def _hook() -> None:
+    """Hook into pydantic-graph, where it has persistence. Done here, because a call such as
+    `graph.iter(…, persistence=gate(…))` has looked `iter` up before it calls `gate`."""
+    try:
+        _versions.graph()
+    except UsageError:
+        return
+    from remit_gates.pydantic_graph._graph import install
+
+    install()
+
+
+_hook()
 
 
 def __getattr__(name: str) -> Any:

@@ -76,17 +76,18 @@ class Access:
             snapshot = await unlocked(
                 self.binding.inner, claim, lambda: self.binding.take(claim.passage.loaded)
             )
-            if snapshot is None:
-                raise Superseded(
-                    f"{claim.run}: somebody without a gate took the node that was to run next."
-                    " Nothing ran here. Gate every worker.",
-                    reason=Reason.SUPERSEDED,
-                    run=claim.run,
-                    pauses=claim.pauses,
-                )
         except BaseException:
             await self.binding.leave(claim, None)
             raise
+        if snapshot is None:
+            await self.binding.leave(claim, None)
+            raise Superseded(
+                f"{claim.run}: somebody without a gate took the node that was to run next."
+                " Nothing ran here. Gate every worker.",
+                reason=Reason.SUPERSEDED,
+                run=claim.run,
+                pauses=claim.pauses,
+            )
         # Run by itself, the node goes on from this snapshot, and not from another one.
         snapshot.node.set_snapshot_id(snapshot.id)
         loaded_here.set(self.keep(Hold(self.binding, claim, snapshot)))
@@ -131,6 +132,7 @@ class Access:
         await self._fence(hold)
         await self.binding.inner.snapshot_node(state, node)
         hold.after = after
+        await self._left_unless_viewed()
 
     async def snapshot_end(self, state: Any, end: Any) -> None:
         hold = self.hold
@@ -139,6 +141,7 @@ class Access:
         await self.binding.inner.snapshot_end(state, end)
         if hold is not None:
             hold.after, hold.over = end.get_snapshot_id(), True
+            await self._left_unless_viewed()
 
     @asynccontextmanager
     async def record_run(self, snapshot_id: str) -> AsyncIterator[None]:
@@ -160,24 +163,32 @@ class Access:
                 lost = asyncio.CancelledError()
                 with suppress(asyncio.CancelledError):
                     await recorded.__aexit__(type(lost), lost, None)
+                await self._left_unless_viewed()
                 raise
-            if not await recorded.__aexit__(type(error), error, error.__traceback__):
-                raise
+            try:
+                if not await recorded.__aexit__(type(error), error, error.__traceback__):
+                    raise
+            finally:
+                await self._left_unless_viewed()
         else:
             await recorded.__aexit__(None, None, None)
         finally:
             with suppress(ValueError):
                 claim_here.reset(token)
-            if not self.viewed:
-                # Nobody will tell when the run that this belongs to is left.
-                await self.leave()
+
+    async def _left_unless_viewed(self) -> None:
+        """Give back what is held by a run that was made by hand: nobody will tell when it is
+        left, so that it holds its claim for one node at a time."""
+        if not self.viewed:
+            await self.leave()
 
     async def _held(self, node: str) -> Hold:
         """What is claimed here, or a claim for `node`."""
         hold = self.hold
         if hold is None:
             claim = await self.binding.admit(replace(self.options, node=node))
-            assert claim is not None, "a node is granted or refused"
+            if claim is None:
+                raise AssertionError("a node is granted or refused")
             hold = self.keep(Hold(self.binding, claim))
         return hold
 

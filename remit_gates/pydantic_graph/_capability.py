@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from pydantic_ai import Agent, RunContext
+from pydantic_ai import Agent, RunContext, capabilities
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest
 
@@ -42,12 +42,14 @@ from remit_gates.pydantic_graph._passing import (
 from remit_gates.pydantic_graph._stores import opened
 
 
-try:
-    from pydantic_ai.capabilities import durable_operation
-except ImportError:  # before 2.36 a capability has no part in a durable engine
+Method = TypeVar("Method", bound=Callable[..., Any])
 
-    def durable_operation(name: str) -> Callable[[Any], Any]:
-        return lambda method: method
+
+def _operation(name: str) -> Callable[[Method], Method]:
+    """An operation of a durable engine, where a capability can have one: from 2.36 on."""
+    made: Callable[[str], Callable[[Method], Method]] | None
+    made = getattr(capabilities, "durable_operation", None)
+    return (lambda method: method) if made is None else made(name)
 
 
 _claim: Final[ContextVar[ActiveClaim | None]] = ContextVar("remit_gates_tool_claim", default=None)
@@ -234,11 +236,11 @@ class ConsumeOnce(AbstractCapability[Any]):
 
     # The names of these operations are kept by the engine: they never change.
 
-    @durable_operation(name="mint")
+    @_operation("mint")
     async def _minted(self, ctx: RunContext[Any]) -> str:
         return uuid.uuid4().hex
 
-    @durable_operation(name="enter")
+    @_operation("enter")
     async def _durably_enter(
         self, ctx: RunContext[Any], asked: list[str | None], calls: list[str], nonce: str
     ) -> tuple[int, str]:
@@ -252,7 +254,7 @@ class ConsumeOnce(AbstractCapability[Any]):
         )
         return await durably_entered(self._durable(), question, nonce)
 
-    @durable_operation(name="end")
+    @_operation("end")
     async def _durably_end(self, ctx: RunContext[Any], ending: list[str], token: int) -> None:
         run, state, detail, before = ending
         key = RunKey("pydantic-ai", self._namespace, run)
@@ -282,5 +284,6 @@ def _results(messages: Sequence[Any], calls: frozenset[str]) -> ModelRequest | N
     last = messages[-1] if messages else None
     if not isinstance(last, ModelRequest):
         return None
-    parts = [part for part in last.parts if answers(part) and part.tool_call_id in calls]
+    own: list[Any] = [*last.parts]
+    parts = [part for part in own if answers(part) and part.tool_call_id in calls]
     return ModelRequest(parts=parts) if parts else None

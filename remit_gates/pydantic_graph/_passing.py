@@ -13,7 +13,7 @@ from remit_gates._drive import adrive
 from remit_gates._heartbeat import HEARTBEAT
 from remit_gates._keeper import ActiveClaim, Keeper, StorePort
 from remit_gates._liveness import mint
-from remit_gates._model import Holder, Outcome, Phase, Record, RunKey
+from remit_gates._model import Holder, Outcome, Reason, Record, RunKey
 from remit_gates._ops import Flow, Now, Read
 from remit_gates._passage import Denied, Passage, leave, note
 from remit_gates._policy import Policy
@@ -199,7 +199,7 @@ def with_receipt(error: ResumeRefused, load: Callable[[str], Any]) -> ResumeRefu
     """`error`, with what the tools returned that ran for the answer, where their run is over
     and did not finish."""
     entry = error.consumption
-    if error.reason.value != "in_progress" and entry is not None and entry.receipt is not None:
-        if entry.phase is not Phase.SETTLED:
-            error.receipt = load(entry.receipt)
+    over = error.reason is not Reason.IN_PROGRESS and entry is not None
+    if over and entry is not None and entry.receipt is not None:
+        error.receipt = load(entry.receipt)
     return error

@@ -56,7 +56,7 @@ class Till:
         return self.lines.count(line)
 
 
-def agent_on(till: Till, *capabilities: Any) -> Agent[None, Any]:
+def agent_on(till: Till, *capabilities: Any) -> Any:
     """The agent, as every worker has it."""
 
     def answer(messages: list[Any]) -> ModelResponse:
@@ -147,7 +147,8 @@ async def iter_stream(agent: Any, **given: Any) -> Any:
         node = stepped.next_node
         while not hasattr(node, "data"):
             if Agent.is_model_request_node(node) or Agent.is_call_tools_node(node):
-                async with node.stream(stepped.ctx) as stream:
+                streamed: Any = node.stream(stepped.ctx)
+                async with streamed as stream:
                     async for _ in stream:
                         pass
             node = await stepped.next(node)
@@ -189,7 +190,8 @@ DRIVERS: Final = {
 async def park(till: Till, **options: Any) -> list[Any]:
     """A history whose last calls wait."""
     result = await agent_on(till).run("go", **options)
-    return result.all_messages()
+    messages: list[Any] = result.all_messages()
+    return messages
 
 
 def approvals(history: list[Any], approved: bool = True) -> DeferredToolResults:

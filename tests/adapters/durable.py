@@ -25,9 +25,10 @@ from tests.adapters.agents import Till, agent_on, approvals, outcome, run
 
 async def main(folder: Path, url: str, what: str, *ids: str) -> list[str]:
     """Have the workflows `ids` answer the history in `folder`."""
+    durability: Any = DBOSDurability
     till = Till(folder / "journal", calls=("pay",))
-    gate = ConsumeOnce(url, policy=Policy(on_abandoned="serve"))
-    agent = agent_on(till, DBOSDurability(), gate)
+    gate: Any = ConsumeOnce(url, policy=Policy(on_abandoned="serve"))
+    agent = agent_on(till, durability(), gate)
     DBOS(
         config={
             "name": "till",
@@ -38,12 +39,11 @@ async def main(folder: Path, url: str, what: str, *ids: str) -> list[str]:
         }
     )
 
-    @DBOS.workflow(name="answer")
-    async def answer(history: str) -> Any:
+    async def answered(history: str) -> Any:
         messages = ModelMessagesTypeAdapter.validate_json(history)
-        return await run(
-            agent, message_history=messages, deferred_tool_results=approvals(messages)
-        )
+        return await run(agent, message_history=messages, deferred_tool_results=approvals(messages))
+
+    answer = DBOS.workflow(name="answer")(answered)
 
     if what == "die":
 
@@ -77,4 +77,4 @@ async def main(folder: Path, url: str, what: str, *ids: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(main(Path(sys.argv[1]), *sys.argv[2:]))))
+    sys.stdout.write(json.dumps(asyncio.run(main(Path(sys.argv[1]), *sys.argv[2:]))) + "\n")

@@ -10,7 +10,7 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -92,7 +92,7 @@ class Ship(BaseNode[State, Deps, str]):
         return End("shipped")
 
 
-graph = Graph(nodes=[Pay, Ship], name="orders")
+graph: Graph[State, Deps, str] = Graph(nodes=[Pay, Ship], name="orders")
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,9 @@ async def load_and_answer(persistence: Any, deps: Deps) -> str | None:
     snapshot = await persistence.load_next()
     if snapshot is None:
         return None
-    async with graph.iter(Pay("yes"), state=snapshot.state, deps=deps, persistence=persistence) as run:
+    async with graph.iter(
+        Pay("yes"), state=snapshot.state, deps=deps, persistence=persistence
+    ) as run:
         async for _ in run:
             pass
     assert run.result is not None
@@ -212,7 +214,7 @@ async def outcome(work: Coroutine[Any, Any, Any]) -> Any:
         return error
 
 
-def tasks(calls: list[Callable[[], Coroutine[Any, Any, Any]]]) -> list[Any]:
+def tasks(calls: Sequence[Callable[[], Coroutine[Any, Any, Any]]]) -> list[Any]:
     """The outcomes of `calls` as tasks of one loop."""
 
     async def gathered() -> list[Any]:
@@ -221,7 +223,7 @@ def tasks(calls: list[Callable[[], Coroutine[Any, Any, Any]]]) -> list[Any]:
     return asyncio.run(gathered())
 
 
-def threads(calls: list[Callable[[], Coroutine[Any, Any, Any]]]) -> list[Any]:
+def threads(calls: Sequence[Callable[[], Coroutine[Any, Any, Any]]]) -> list[Any]:
     """The outcomes of `calls`, each in a thread and a loop of its own."""
     barrier = threading.Barrier(len(calls))
 
@@ -279,7 +281,8 @@ def stand_still(place: Place, options: dict[str, Any], at: str) -> None:
         deps = place.deps
         if at == "locked":
             # It stores under its lock.
-            FileStatePersistence._save = lambda self, snapshots: still()  # type: ignore[method-assign]
+            under_lock: Any = FileStatePersistence
+            under_lock._save = lambda self, snapshots: still()
         if at == "loaded":
             assert await persistence.load_next() is not None
             still()

@@ -4,7 +4,6 @@ eight finishes the run that pydantic-graph alone can never load again."""
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from functools import partial
 from typing import Any
@@ -93,9 +92,7 @@ def test_every_attempt_has_the_same_key(rivals: Rivals, place: Place) -> None:
     killed(rivals, place, "pay")
     outcomes = []
     for how in (tasks, threads):
-        outcomes += how(
-            [partial(go_on, place.gated(policy=SERVE), place.deps) for _ in range(4)]
-        )
+        outcomes += how([partial(go_on, place.gated(policy=SERVE), place.deps) for _ in range(4)])
     finished_by_one(outcomes)
 
     history = asyncio.run(place.gated().load_all())
@@ -274,9 +271,9 @@ def test_a_blocked_loop_keeps_its_lease(place: Place) -> None:
 @pytest.mark.parametrize("at", ["before", "in"])
 def test_a_stale_winner_writes_nothing(place: Place, at: str, monkeypatch: Any) -> None:
     """It stood still, somebody took over, and it wakes up."""
-    from remit_gates import _keeper
+    from remit_gates._heartbeat import HEARTBEAT
 
-    monkeypatch.setattr(_keeper.HEARTBEAT, "add", lambda job, delay: None)
+    monkeypatch.setattr(HEARTBEAT, "add", lambda job, delay: None)
     policy = Policy(lease=0.05, on_abandoned="serve")
     deps, stale = place.deps, place.gated(policy=policy)
 
@@ -315,7 +312,7 @@ def test_what_was_begun_without_a_gate_is_told_from_what_waits(place: Place) -> 
 class Robbed(FileStatePersistence[State, str]):
     """Between its look and its load, somebody without a gate took what was on offer."""
 
-    async def load_next(self) -> None:  # type: ignore[override]
+    async def load_next(self) -> None:
         await super().load_next()
 
 
@@ -341,5 +338,5 @@ def test_a_run_that_begins_and_dies(rivals: Rivals, tmp_path: Any) -> None:
     with pytest.raises(AlreadyConsumed):
         asyncio.run(go_on(place.gated(), place.deps))
     assert asyncio.run(look_and_run(place.gated(policy=RETRY), place.deps)) == "shipped"
-    assert os.path.exists(tmp_path / "remit-gates.db")
+    assert (tmp_path / "remit-gates.db").exists()
     assert gate(place.gated()) is not None

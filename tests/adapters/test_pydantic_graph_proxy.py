@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 import copy
 import pickle
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import BaseModel, ConfigDict
+from pydantic_graph.graph import GraphRun
 from pydantic_graph.persistence import BaseStatePersistence, NodeSnapshot
 from pydantic_graph.persistence.file import FileStatePersistence
 from pydantic_graph.persistence.in_mem import FullStatePersistence, SimpleStatePersistence
 
 from examples.pydantic_graph_sql import SqlPersistence
 from remit_gates import Policy, current_claim, open_store
-from remit_gates.errors import AlreadyConsumed, InProgress, UsageError
+from remit_gates.errors import AlreadyConsumed, InProgress, Superseded, UsageError
 from remit_gates.pydantic_graph import _versions, gate, release
 from tests.adapters.rivals import Rivals
 from tests.adapters.snapshots import (
@@ -264,7 +266,9 @@ def test_a_run_that_starts_over_what_waits(place: Place) -> None:
 
     async def anew() -> None:
         persistence = place.gated()
-        async with graph.iter(Pay(), state=State(), deps=place.deps, persistence=persistence) as run:
+        async with graph.iter(
+            Pay(), state=State(), deps=place.deps, persistence=persistence
+        ) as run:
             await run.next()
         assert await go_on(place.gated(), place.deps) == "shipped"
         assert await place.gated().load_next() is None
@@ -275,7 +279,7 @@ def test_a_run_that_starts_over_what_waits(place: Place) -> None:
 
 @files
 def test_the_claim_is_found_in_a_node(place: Place) -> None:
-    seen = []
+    seen: list[Any] = []
     deps = place.deps
     deps.then["pay"] = lambda: seen.append(current_claim())
     asyncio.run(go_on(place.gated(actor="ann"), deps))
@@ -307,7 +311,7 @@ def test_a_persistence_of_a_later_release(monkeypatch: pytest.MonkeyPatch) -> No
             gate(FullStatePersistence[Any, Any]())
 
     def none(name: str) -> str:
-        raise _versions.PackageNotFoundError(name)
+        raise PackageNotFoundError(name)
 
     monkeypatch.setattr(_versions, "version", none)
     with pytest.raises(MissingExtra, match="remit-gates"):
@@ -329,3 +333,27 @@ def test_a_load_in_a_task_of_its_own(place: Place) -> None:
 
     assert asyncio.run(apart()) == "shipped"
     assert place.deps.lines == ["ship"]
+
+
+@files
+def test_a_run_that_is_made_by_hand(place: Place) -> None:
+    """It goes past the hook, and holds its claim for one node at a time."""
+
+    async def by_hand() -> None:
+        persistence = place.gated()
+        made = GraphRun(
+            graph=graph,
+            start_node=Pay(),
+            persistence=persistence,
+            state=State(),
+            deps=place.deps,
+            traceparent=None,
+        )
+        await made.next()
+        assert await go_on(place.gated(), place.deps) == "shipped"
+        # What it would run next has been run by somebody else.
+        with pytest.raises((AlreadyConsumed, Superseded)):
+            await made.next()
+
+    asyncio.run(by_hand())
+    assert place.deps.lines == ["pay", "ship"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,6 +31,7 @@ from tests.adapters.snapshots import (
 
 
 ONCE = ["pay", "ship"]
+
 
 def served_once(place: Place, outcomes: list[Any]) -> None:
     """One was served, and whoever else came was told so."""
