@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -79,14 +80,17 @@ def _crewai(count: int) -> dict[str, float]:
 def _measured(args: argparse.Namespace, urls: Any, wraps: list[str]) -> dict[str, Any]:
     from benchmarks import races, resumes
 
-    results: dict[str, Any] = {"costs": {}, "races": []}
+    results: dict[str, Any] = {"costs": {}, "pydantic": {}, "races": []}
     supply = {kind: itertools.cycle(found) for kind, found in urls.items()}
     with tempfile.TemporaryDirectory() as folder:
         if args.only != "races":
             for kind in urls:
-                results["costs"][kind] = resumes.measure(
-                    next(supply[kind]), wraps[-1], args.resumes
-                )
+                url = next(supply[kind])
+                results["costs"][kind] = resumes.measure(url, wraps[-1], args.resumes)
+                if "gate" in wraps and find_spec("pydantic_graph") and find_spec("pydantic_ai"):
+                    from benchmarks import pydantics
+
+                    results["pydantic"][kind] = pydantics.measure(url, args.resumes)
         if args.only != "costs":
             results["races"] = races.measure(
                 lambda kind: next(supply[kind]), list(urls), wraps, args.repetitions, Path(folder)
@@ -187,6 +191,10 @@ def _print(results: dict[str, Any]) -> None:
         from benchmarks import flows
 
         flows.show(results["crewai"])
+    for kind, costs in results.get("pydantic", {}).items():
+        from benchmarks import pydantics
+
+        pydantics.report(kind, costs)
     if results.get("races"):
         print(
             "\nraces of 8: mean effects of `charge` (max), of `notify`, served, repetitions wrong"

@@ -281,7 +281,7 @@ def renew(passage: Passage) -> Flow[bool]:
 
 
 def note(passage: Passage, receipt: str) -> Flow[bool]:
-    """Keep `receipt` with what the passage answers, durably; False when the claim is no longer
+    """Keep `receipt` with what the passage answers; False when the claim is no longer
     the passage's own. Extends the lease."""
     lease = passage.claim.lease
     record, version = passage.record, passage.version
@@ -291,7 +291,7 @@ def note(passage: Passage, receipt: str) -> Flow[bool]:
             return False
         sent = yield Now()
         with suppress(OutcomeUnknown):
-            moved: int | None = yield Swap(passage.run, version, after, lease, True)
+            moved: int | None = yield Swap(passage.run, version, after, lease, False)
             if moved is not None:
                 passage.record, passage.version, passage.deadline = after, moved, sent + lease
                 return True

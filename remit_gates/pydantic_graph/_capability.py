@@ -8,7 +8,6 @@ driven. A run that answers nothing claims nothing.
 from __future__ import annotations
 
 import asyncio
-import copy
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -120,7 +119,8 @@ class ConsumeOnce(AbstractCapability[Any]):
 
     async def for_run(self, ctx: RunContext[Any]) -> ConsumeOnce:
         """See `AbstractCapability`. Several runs go on at once, each with a claim of its own."""
-        mine = copy.copy(self)
+        mine: ConsumeOnce = object.__new__(type(self))
+        mine.__dict__.update(self.__dict__)
         mine._begin()
         return mine
 

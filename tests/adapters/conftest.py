@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tests.redis_servers import Server
     from tests.servers import Postgres
 
-collect_ignore_glob = []
+collect_ignore_glob: list[str] = []
 
 if importlib.util.find_spec("langgraph") is None:
     collect_ignore_glob += ["test_langgraph_*.py", "test_peer_conformance.py"]
@@ -40,6 +40,9 @@ if (
     collect_ignore_glob += ["test_pydantic_graph_*.py"]
 if importlib.util.find_spec("pydantic_ai") is None:
     collect_ignore_glob += ["test_pydantic_ai_*.py"]
+if importlib.util.find_spec("dbos") is None:
+    # They are run in an environment of their own: tools/pydantics.py.
+    collect_ignore_glob += ["test_pydantic_ai_durable.py"]
 
 EVERY = (
     "memory",

@@ -21,7 +21,7 @@ def test_noting_is_one_swap_and_extends_the_lease(world: World) -> None:
     world.clock += 3.0
     world.calls.clear()
     assert noted(world, passage)
-    assert world.calls == ["claim"], "durably"
+    assert world.calls == ["swap"]
     assert passage.deadline == passage.entered + 3.0 + passage.claim.lease
     assert [entry.receipt for entry in world.record.consumptions] == ["paid"]
     assert decode(encode(world.record)) == world.record
@@ -44,7 +44,7 @@ def test_a_run_that_ended_well_keeps_none(world: World, state: str) -> None:
 @pytest.mark.parametrize("step", [lost, landed])
 def test_an_acknowledgement_that_is_lost_is_made_up_for(world: World, step: object) -> None:
     passage = world.enters("a")
-    world.script("claim", step)  # type: ignore[arg-type]
+    world.script("swap", step)  # type: ignore[arg-type]
     assert noted(world, passage)
     assert [entry.receipt for entry in world.record.consumptions] == ["paid"]
     assert passage.record == world.record
