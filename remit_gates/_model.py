@@ -306,9 +306,13 @@ class Record:
         if len(kept) < len(self.consumptions):
             for old in self.consumptions:
                 if (old.pause, old.generation) == name:
-                    # An answer that is gone on with stands in the new entry.
+                    # An answer that is gone on with stands in the new entry, and a receipt
+                    # is of use to the next attempt only.
                     doubled = old.answer is not None and entry.continued is not None
-                    record = record.with_earlier(replace(old, answer=None) if doubled else old)
+                    if doubled or old.receipt is not None:
+                        kept_answer = None if doubled else old.answer
+                        old = replace(old, answer=kept_answer, receipt=None)
+                    record = record.with_earlier(old)
         # Never what the same claim works on, however many pauses it answers at once.
         mine = sum(old.token == entry.token for old in kept) + 1
         over = len(kept) + 1 - max(KEEP, mine)

@@ -7,7 +7,7 @@ import re
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
-from remit_gates.errors import MissingExtra, UnsupportedVersion
+from remit_gates.errors import MissingExtra, UnsupportedVersion, UsageError
 
 
 GRAPH_OLDEST: Final = (0, 8)
@@ -54,6 +54,18 @@ def ai() -> None:
             " including, 3. Nothing was gated. Install a supported pydantic-ai, or a newer"
             " remit-gates."
         )
+
+
+def installed() -> None:
+    """Return only if something that is installed here can be gated.
+
+    Raises:
+        MissingExtra, UnsupportedVersion: Nothing can.
+    """
+    try:
+        graph()
+    except UsageError:
+        ai()
 
 
 def _installed(package: str, extra: str) -> tuple[tuple[int, ...], str]:

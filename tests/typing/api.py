@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
+from pydantic_graph.persistence.file import FileStatePersistence
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -47,6 +48,9 @@ from remit_gates.http import (
 )
 from remit_gates.http.slack import Slack, acknowledge
 from remit_gates.langgraph import Ticket, atickets, tickets
+from remit_gates.pydantic_graph import ConsumeOnce
+from remit_gates.pydantic_graph import gate as graph_gate
+from remit_gates.pydantic_graph import release as graph_release
 from remit_gates.stores import AsyncStore, Entry, Store
 
 
@@ -156,6 +160,18 @@ async def bound(graph: object, config: dict[str, object]) -> None:
     assert_type(ticket.thread, str | None)
     assert_type(Ticket.parse(str(ticket), secret=["new", b"old"]).pause, str)
     Ticket.parse(str(ticket), "key")  # type: ignore[call-arg] # pyright: ignore[reportCallIssue]
+
+
+async def graphs(persistence: FileStatePersistence[int, str]) -> None:
+    gated = graph_gate(persistence, policy=Policy(), run="order-17", pause="p", actor="ann")
+    assert_type(gated, FileStatePersistence[int, str])
+    assert_type(await graph_release(gated, actor="ann"), bool)
+
+
+def agents(store: Store) -> None:
+    ConsumeOnce(store, scope_key="chat", delivery="m")
+    ConsumeOnce("sqlite:///claims.db", scope_key=lambda ctx: str(ctx.run_id), receipts=False)
+    ConsumeOnce()  # type: ignore[call-arg] # pyright: ignore[reportCallIssue]
 
 
 def stores(store: Store, run: RunKey) -> None:
