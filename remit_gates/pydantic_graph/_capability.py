@@ -120,7 +120,7 @@ class ConsumeOnce(AbstractCapability[Any]):
     async def for_run(self, ctx: RunContext[Any]) -> ConsumeOnce:
         """See `AbstractCapability`. Several runs go on at once, each with a claim of its own."""
         mine: ConsumeOnce = object.__new__(type(self))
-        mine.__dict__.update(self.__dict__)
+        vars(mine).update(vars(self))
         mine._begin()
         return mine
 
