@@ -80,19 +80,19 @@ def _arguments(call: Any) -> str:
 
 def judge(
     found: Parked,
-    digest: str | None,
+    answer: Answer,
     holder: Holder,
     delivery: str | None,
     actor: str | None,
     record: Record,
 ) -> Delivery:
-    """What a run comes to that answers `found` with results of this digest."""
+    """What a run comes to that answers `found` with `answer`."""
     entry = record.consumption(found.pause)
     done = entry is not None and entry.receipt is not None and not entry.reopened
     return Delivery(
         intent=Intent.ANSWER,
         holder=holder,
-        answers=(Answer(found.pause, digest),),
+        answers=(answer,),
         bound=True,
         id=delivery,
         actor=actor,

@@ -24,6 +24,7 @@ from remit_gates._gate import find_claims_with
 from remit_gates._keeper import ActiveClaim
 from remit_gates._model import Outcome, RunKey
 from remit_gates._policy import Policy
+from remit_gates._transcript import transcript
 from remit_gates.errors import OutcomeUnknown, ResumeRefused, StoreError, UsageError
 from remit_gates.pydantic_graph import _versions
 from remit_gates.pydantic_graph._calls import Parked, answers, parked
@@ -217,8 +218,11 @@ class ConsumeOnce(AbstractCapability[Any]):
                 " chat, for instance."
             )
         key = RunKey("pydantic-ai", self._namespace, name)
-        same = None if self._results is None else digest(self._results, name, found.pause)
-        return Question(key, found, same, self._delivery, self._actor)
+        same = text = None
+        if self._results is not None:
+            same = digest(self._results, name, found.pause)
+            text = transcript(self._results) if self._policy.record_answers else None
+        return Question(key, found, same, text, self._delivery, self._actor)
 
     async def _enter(self, ctx: RunContext[Any], question: Question) -> Held:
         if not getattr(ctx, "in_durable_context", False):
@@ -226,7 +230,7 @@ class ConsumeOnce(AbstractCapability[Any]):
         key, found = question.key, question.found
         nonce = await self._minted(ctx)
         token, before = await self._durably_enter(
-            ctx, [key.run, found.pause, question.digest], sorted(found.calls), nonce
+            ctx, [key.run, found.pause, question.digest, question.text], sorted(found.calls), nonce
         )
 
         async def end(token: int, state: str, detail: str, before: str) -> None:
@@ -244,11 +248,12 @@ class ConsumeOnce(AbstractCapability[Any]):
     async def _durably_enter(
         self, ctx: RunContext[Any], asked: list[str | None], calls: list[str], nonce: str
     ) -> tuple[int, str]:
-        run, pause, same = asked
+        run, pause, same, text = asked
         question = Question(
             RunKey("pydantic-ai", self._namespace, run or ""),
             Parked(run, pause or "", frozenset(calls)),
             same,
+            text,
             self._delivery,
             self._actor,
         )

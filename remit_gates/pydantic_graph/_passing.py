@@ -13,7 +13,7 @@ from remit_gates._drive import adrive
 from remit_gates._heartbeat import HEARTBEAT
 from remit_gates._keeper import ActiveClaim, Keeper, StorePort
 from remit_gates._liveness import mint
-from remit_gates._model import Holder, Outcome, Reason, Record, RunKey
+from remit_gates._model import Answer, Holder, Outcome, Reason, Record, RunKey
 from remit_gates._ops import Flow, Now, Read
 from remit_gates._passage import Denied, Passage, leave, note
 from remit_gates._policy import Policy
@@ -41,6 +41,7 @@ class Question:
         key: The name of the run that asked.
         found: What waits.
         digest: Digest of the results that the caller gave; None where there are none.
+        text: Those results as JSON text, where the policy records answers.
         delivery: The delivery id.
         actor: Who answers.
     """
@@ -48,6 +49,7 @@ class Question:
     key: RunKey
     found: Parked
     digest: str | None = None
+    text: str | None = None
     delivery: str | None = None
     actor: str | None = None
 
@@ -87,7 +89,8 @@ class Passing:
         """
 
         def judged(loaded: Any, record: Record) -> Any:
-            given = (question.digest, holder, question.delivery, question.actor)
+            answer = Answer(question.found.pause, question.digest, text=question.text)
+            given = (answer, holder, question.delivery, question.actor)
             return judge(question.found, *given, record)
 
         flow = self.keeper.admit(question.key, holder, judged)

@@ -24,6 +24,7 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter
 from pydantic_ai.models.test import TestModel
 
 from remit_gates import Policy, current_claim, open_store, release
+from remit_gates._codec import encode
 from remit_gates.errors import (
     Abandoned,
     AlreadyConsumed,
@@ -244,6 +245,20 @@ def test_without_receipts(sqlite_url: str, till: Till) -> None:
 
     asyncio.run(failed())
     assert "paid" not in str(records(sqlite_url))
+
+
+def test_answers_on_record(sqlite_url: str, till: Till) -> None:
+    """A digest, unless the policy says otherwise."""
+
+    async def served(**policy: Any) -> str:
+        agent = agent_on(till, ConsumeOnce(sqlite_url, policy=Policy(**policy)))
+        history = await park(till)
+        given: Any = {"message_history": history, "deferred_tool_results": approvals(history)}
+        await agent.run(**given)
+        return "".join(encode(record) for record in records(sqlite_url))
+
+    assert "approvals" not in asyncio.run(served())
+    assert "approvals" in asyncio.run(served(record_answers=True))
 
 
 def test_a_run_that_ended_keeps_no_receipt(sqlite_url: str, till: Till) -> None:

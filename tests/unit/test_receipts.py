@@ -77,3 +77,12 @@ def test_the_next_attempt_begins_without_one(world: World) -> None:
     world.buried.add(holder("a"))
     world.enters("b", policy=Policy(on_abandoned="serve"))
     assert [entry.receipt for entry in world.record.consumptions] == [None]
+
+
+def test_an_older_release_is_shut_out_from_it_and_from_nothing_else(world: World) -> None:
+    passage = world.enters("a")
+    assert '"format":1' in encode(world.record)
+    assert noted(world, passage)
+    assert '"format":2' in encode(world.record)
+    assert drive(leave(passage, Outcome("finished"), applied=True), world)
+    assert '"format":1' in encode(world.record)
