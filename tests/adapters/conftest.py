@@ -6,7 +6,6 @@ import contextlib
 import functools
 import importlib.util
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -32,14 +31,17 @@ if importlib.util.find_spec("langgraph") is None:
 
 if importlib.util.find_spec("crewai") is None:
     collect_ignore_glob += ["test_crewai_*.py"]
+
 if (
     importlib.util.find_spec("pydantic_graph") is None
     or importlib.util.find_spec("pydantic_graph.persistence") is None
 ):
     # Persistence ended with 1.x.
     collect_ignore_glob += ["test_pydantic_graph_*.py"]
+
 if importlib.util.find_spec("pydantic_ai") is None:
     collect_ignore_glob += ["test_pydantic_ai_*.py"]
+
 if importlib.util.find_spec("dbos") is None:
     # They are run in an environment of their own: tools/pydantics.py.
     collect_ignore_glob += ["test_pydantic_ai_durable.py"]

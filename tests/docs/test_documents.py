@@ -36,7 +36,6 @@ from unittest import mock
 import pytest
 
 from remit_gates import cli, otel, set_hooks
-from remit_gates import cli
 from tests.docs.elsewhere import runs_here
 from tests.unit.commands import Terminal
 
