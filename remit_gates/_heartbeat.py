@@ -41,7 +41,8 @@ class Heartbeat:
         """Forget every job, as a forked child must: they are its parent's."""
         self._wake = threading.Condition()
         self._due: dict[Job, float] = {}
-        self._sleeps_until = math.inf
+        self._sleeps_until = -math.inf
+        self._shortest = math.inf
         self._thread: threading.Thread | None = None
 
     def __len__(self) -> int:
@@ -51,12 +52,14 @@ class Heartbeat:
         """Have `job` done in `delay` seconds."""
         with self._wake:
             at = self._due[job] = self._clock() + delay
+            self._shortest = min(self._shortest, delay)
             if self._threaded and (self._thread is None or not self._thread.is_alive()):
                 self._thread = threading.Thread(
                     target=self._run, name="remit-gates-heartbeat", daemon=True
                 )
                 self._thread.start()
             if at < self._sleeps_until:
+                self._sleeps_until = -math.inf
                 self._wake.notify_all()
 
     def remove(self, job: Job) -> None:
@@ -95,9 +98,13 @@ class Heartbeat:
         while self._thread is me:
             self.step()
             with self._wake:
-                # Looked at again under the lock: a job may have come since `step`.
-                self._sleeps_until = min(self._due.values(), default=math.inf)
-                wait = self._sleeps_until - self._clock()
+                # Looked at again under the lock: a job may have come since `step`. Where they
+                # come and go faster than this thread wakes, the next one will be as long, so
+                # that it need not wake it again; where none came, there is nothing to wait for.
+                now = self._clock()
+                self._sleeps_until = min(self._due.values(), default=now + self._shortest)
+                self._shortest = math.inf
+                wait = self._sleeps_until - now
                 if wait > 0:
                     self._wake.wait(None if wait == math.inf else min(wait, 3600.0))
                 self._sleeps_until = -math.inf

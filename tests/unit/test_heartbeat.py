@@ -198,6 +198,34 @@ def test_the_thread_is_woken_for_a_short_lease(monkeypatch: pytest.MonkeyPatch) 
     heartbeat.reset()
 
 
+def test_jobs_that_are_over_before_the_thread_looks_do_not_wake_it_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    heartbeat = Heartbeat()
+    sleeper = Sleeper()
+    monkeypatch.setattr(heartbeat, "_wake", sleeper)
+    woken: list[None] = []
+    notify = sleeper.notify_all
+    monkeypatch.setattr(sleeper, "notify_all", lambda: (woken.append(None), notify()))
+
+    def job() -> float:
+        return 3600.0
+
+    def comes_and_goes() -> None:
+        with sleeper:
+            heartbeat.add(job, 3600.0)
+            heartbeat.remove(job)
+
+    comes_and_goes()
+    assert sleeper.asleep.acquire(timeout=PATIENCE)
+    woken.clear()
+    for _ in range(5):
+        comes_and_goes()
+    assert not woken
+    assert not sleeper.asleep.acquire(blocking=False)
+    heartbeat.reset()
+
+
 def test_the_thread_is_woken_for_its_first_job_after_it_had_none() -> None:
     heartbeat = Heartbeat()
     first, second = threading.Event(), threading.Event()
