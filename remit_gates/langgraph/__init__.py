@@ -27,9 +27,10 @@ from remit_gates._keeper import StorePort
 from remit_gates._model import RunKey
 from remit_gates._policy import Policy
 from remit_gates._ticket import Secret, keys
+from remit_gates.langgraph._binding import Binding
 from remit_gates.langgraph._looking import atickets, tickets
 from remit_gates.langgraph._loop import claim_in_node, gated, install
-from remit_gates.langgraph._saver import Binding, gated_type
+from remit_gates.langgraph._saver import gated_type
 from remit_gates.langgraph._tickets import Ticket
 from remit_gates.langgraph._validate import checker
 from remit_gates.langgraph._versions import ORDINAL_SINCE, installed

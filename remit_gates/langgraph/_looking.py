@@ -23,7 +23,7 @@ from remit_gates.langgraph._tickets import Ticket
 
 
 if TYPE_CHECKING:
-    from remit_gates.langgraph._saver import Binding
+    from remit_gates.langgraph._binding import Binding
 
 
 TRIES: Final = 8

@@ -27,8 +27,8 @@ from remit_gates.langgraph._versions import HOOKS, hooked_class, installed
 
 
 if TYPE_CHECKING:
+    from remit_gates.langgraph._binding import Binding
     from remit_gates.langgraph._bound import Bound
-    from remit_gates.langgraph._saver import Binding
 
 
 ENTRY: Final = "__pregel_remit"
