@@ -170,9 +170,10 @@ def _attempt(
             snap.record, delivery, lease_left, policy, snap.now
         )
         if isinstance(verdict, Refused):
-            if verdict.reason is delivery.reason and (yield Read(run)).record != snap.record:
-                # What was loaded is of a later moment than the record, which may know
-                # better by now.
+            # What was loaded, and that the holder is dead, is of a later moment than the
+            # record, which may know better by now.
+            stale = verdict.reason in (delivery.reason, Reason.ABANDONED)
+            if stale and (yield Read(run)).record != snap.record:
                 continue
             return Denied(run, verdict, delivery, loaded, until is not None, snap.record)
         sent = yield Now()
