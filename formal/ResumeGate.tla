@@ -407,7 +407,7 @@ Release ==
 (* Whoever was turned away, failed or died comes again while its question is open, as another *)
 (* holder; a recovery comes when there is something to recover.                               *)
 Resend(d) ==
-  /\ Resends /\ pc[d] \in Ended /\ ~Holds(d)
+  /\ Resends /\ pc[d] \in Ended
   /\ IF IsAnswer(d) THEN place <= Meant(d)
      ELSE (rec.claim # None /\ ~alive) \/ \E p \in Unfinished(rec) : rec.claim = None
   /\ Go(d, IF ReadFirst THEN "read" ELSE "look") /\ Still

@@ -6,12 +6,14 @@ A verdict that is not the expected one ends the run with an error.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import checks
-from tlc import Check, Result, Unusable, configuration, run
+from tlc import Check, Unusable, committed, configuration, run
 
 
 WIDE = 50
@@ -82,7 +84,7 @@ class Table:
         for check in chosen:
             self.one(check)
 
-    def one(self, check: Check) -> Result:
+    def one(self, check: Check) -> None:
         """Run a model, and compare."""
         result = run(check)
         self.models += 1
@@ -92,8 +94,7 @@ class Table:
         verdict = result.verdict() if good else f"WRONG: {result.verdict()}"
         self.line(check.name, f"{result.states:,}", verdict, f"{result.seconds:.1f} s")
         if self.trace or not good:
-            self.say(result.output)
-        return result
+            self.say(brief(result.output))
 
     def matrix(self) -> None:
         """Faults by properties, as found and as expected."""
@@ -141,13 +142,21 @@ class Table:
     say: Callable[[str], None] = staticmethod(lambda text: print(text, flush=True))
 
 
+def brief(output: str) -> str:
+    """A trace of TLC, of each state only what changed."""
+    lines, before = [], set[str]()
+    for part in re.split(r"^(?=State \d+:|Back to state|\d+: Stuttering)", output, flags=re.M)[1:]:
+        head, *rest = part.split("\n", 1)
+        values = re.sub(r"\s+", " ", rest[0] if rest else "").split("/\\ ")
+        now = {value.strip() for value in values if " = " in value}
+        lines += [re.sub(r" line .*", "", head), *(f"    {value}" for value in sorted(now - before))]
+        before = now
+    return "\n".join(lines)
+
+
 def sieve(check: Check) -> tuple[frozenset[str], int]:
     """All invariants that fail, each refuted with a trace, and the states of the last run, in
     which the others hold."""
-    from dataclasses import replace
-
-    from tlc import committed
-
     left = committed(check.module).invariants
     broken: set[str] = set()
     while True:

@@ -250,7 +250,9 @@ def _by_id(
         entries = [entry for entry in record.consumptions if entry.pause.split(":")[1] == name]
         if name not in by_id and entries:
             known[entries[-1].pause] = value
-    return _late(request, loaded, answers, known, record, delivery, bound=True)
+    # A name that nobody knows makes the rest void as well: no part of an answer is served.
+    whole = len(found) + len(known) == len(named)
+    return _late(request, loaded, answers, known, record, delivery, bound=True, whole=whole)
 
 
 def _late(
@@ -262,6 +264,7 @@ def _late(
     delivery: Callable[..., Delivery],
     *,
     bound: bool = False,
+    whole: bool = True,
 ) -> Delivery:
     """An answer of which some pause does not wait. It is void, unless it is the same as
     the one with which a run went on that then did not end: such a run may be gone on
@@ -269,7 +272,7 @@ def _late(
     late = tuple(_given(request, pause, value) for pause, value in known.items())
     unfinished = {entry.pause: entry for entry in record.unfinished}
     moved = loaded.moved(record)
-    same = loaded.parked is not None and not answers and bool(late) and not moved
+    same = loaded.parked is not None and not answers and bool(late) and whole and not moved
     for answer in late:
         entry = unfinished.get(answer.pause)
         same = (

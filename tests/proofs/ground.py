@@ -69,7 +69,7 @@ class Ground:
             if self.scenario.outages:
                 yield ("cannot read",), world, Thrown(StoreUnavailable)
         elif isinstance(op, Load):
-            loaded = (world.place, world.answer)
+            loaded = self.scenario.loaded(world)
             yield ("sees the run at", PLACES[world.place]), world, loaded
         elif isinstance(op, Now):
             yield ("looks at the clock",), world, 0.0

@@ -45,14 +45,26 @@ def _ran(scenario: Scenario, world: World) -> str | None:
         tokens = {run.token for run in runs}
         if len(tokens) < len(runs):
             return f"(b) the node of {PLACES[place]} ran twice under one token"
-        answers = sum(run.intent is Intent.ANSWER for run in runs)
-        if refusing(scenario) and answers > 1 + reopened:
+        answers = {run.answer for run in runs if run.intent is Intent.ANSWER}
+        # Copies of one message, each served after the one before it failed, are one answer.
+        messages = {scenario.deliveries[who].id or who for who in answers}
+        if refusing(scenario) and len(messages) > 1 + reopened:
             return f"(b) the node of {PLACES[place]} ran for two answers"
     for run in world.runs:
         spec = scenario.deliveries[run.answer]
         if spec.meant != run.place and (spec.bound or scenario.bare_too):
             return f"(c) {spec.name}'s answer was applied at {PLACES[run.place]}"
     return None
+
+
+def counts(held: Held) -> bool:
+    """Whether a claim consumes a pause anew: it is an answer, and not another copy of the
+    message whose run failed."""
+    return held.claim.intent is Intent.ANSWER and not any(
+        entry.phase is Phase.FAILED and entry.delivery == held.delivery.id is not None
+        for pause in held.claim.pauses
+        if (entry := held.before.closed(pause)) is not None
+    )
 
 
 def _held(world: World, record: Record, passages: Sequence[Held]) -> str | None:

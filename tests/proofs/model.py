@@ -16,7 +16,7 @@ from remit_gates._ops import Dead, Read
 from remit_gates._passage import Denied, Passage
 from tests.proofs.flows import Held, Moving, Origin, Step, Thrown
 from tests.proofs.ground import Ground, Label
-from tests.proofs.invariants import on_end, on_error, on_left, on_run, on_write, standing
+from tests.proofs.invariants import counts, on_end, on_error, on_left, on_run, on_write, standing
 from tests.proofs.world import PLACES, Process, Run, World, first, holder
 
 
@@ -105,7 +105,7 @@ class Model(Ground):
         """What the process that holds the run does next, of its own accord."""
         assert process.held is not None
         held = self.held[process.held]
-        place, recorded = held.loaded
+        place, recorded = held.loaded[:2]
         answers = held.claim.intent is Intent.ANSWER
         if process.stage == "node":
             user = who if answers else recorded
@@ -141,8 +141,8 @@ class Model(Ground):
     def _leave(self, world: World, who: int, outcome: Outcome | None) -> World:
         process = world.processes[who]
         if outcome is None and process.held is not None:
-            claim, place = self.held[process.held].claim, self.held[process.held].loaded[0]
-            world = world.counts(place, -1) if claim.intent is Intent.ANSWER else world
+            held = self.held[process.held]
+            world = world.counts(held.loaded[0], -1) if counts(held) else world
         origin = self._origin(process, who, "leave", outcome, True)
         step = self.flows.start(origin, process.moving)
         return world.put(who, process._replace(stage="leaving", flow=step.point))
@@ -183,7 +183,8 @@ class Model(Ground):
             answer = who if place == world.place else world.answer
             stored = process._replace(stage="node")
             return world.put(who, stored, answer=answer)
-        after = world._replace(place=place + 1, answer=None)
+        token = self.held[process.held].claim.token if self.scenario.signed else 0
+        after = world._replace(place=place + 1, answer=None, wrote=token)
         return self._leave(after, who, self.scenario.parked(place + 1))
 
     def _entered(self, world: World, who: int, value: Any) -> World:
@@ -196,14 +197,13 @@ class Model(Ground):
                 value.loaded,
                 value.delivery,
             )
-            answers = value.claim.intent is Intent.ANSWER
             if held not in self._held:
                 self._held[held] = len(self.held)
                 self.held.append(held)
             moving = Moving(value.version, value.deadline)
             seen = world.processes[who].seen
             process = Process("held", held=self._held[held], moving=moving, seen=seen)
-            served = world.counts(value.loaded[0]) if answers else world
+            served = world.counts(value.loaded[0]) if counts(held) else world
             return served.put(who, process)
         if isinstance(value, Denied):
             ended, definite = value.verdict.reason.value, True

@@ -7,13 +7,16 @@ import sys
 import pytest
 
 from remit_gates._model import Record
+from tests.proofs.adapted import ADAPTED
 from tests.proofs.explorer import explore
 from tests.proofs.model import Model
 from tests.proofs.scenarios import PROOFS, SERVE, TWIN, A, Case
 from tests.proofs.world import Scenario, World
 
 
-@pytest.mark.parametrize("case", [pytest.param(case, id=name) for name, case in PROOFS.items()])
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, id=name) for name, case in {**PROOFS, **ADAPTED}.items()]
+)
 def test_no_world_breaks_an_invariant(case: Case) -> None:
     explored = explore(Model(case.scenario))
     sys.stdout.write(f"{explored}\n")

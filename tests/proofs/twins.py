@@ -18,7 +18,7 @@ from remit_gates._model import Delivery, Holder, Outcome, Record, RunKey
 from remit_gates._ops import Flow, Load, Op, Swap
 from remit_gates._passage import Denied, Judge, Passage, enter, leave
 from remit_gates._policy import Policy
-from tests.proofs import ground
+from tests.proofs import adapters, ground
 from tests.proofs.flows import ANY
 from tests.proofs.ground import SOUND, Faults
 from tests.proofs.scenarios import BARE, NEXT, SENT, SENT_AGAIN, SERVE, TWIN, A
@@ -65,6 +65,11 @@ def decide_without_token(
     )
     taken = replace(verdict.record, token=token, claim=claim, consumptions=entries)
     return replace(verdict, record=taken, claim=claim)
+
+
+def takes_bare_for_bound(patch: pytest.MonkeyPatch) -> None:
+    judged = adapters.judge
+    patch.setattr(adapters, "judge", lambda *args: replace(judged(*args), bound=True))
 
 
 def nothing(patch: pytest.MonkeyPatch) -> None:
@@ -142,6 +147,13 @@ TWINS: Final[dict[str, Twin]] = {
         13,
         "B: entering swaps in [token 2 of B; p running by B]",
         faults=Faults(revives=True),
+    ),
+    "an adapter that takes a bare answer for a bound one": Twin(
+        adapters.LangGraphScenario((A, BARE)),
+        "(c) a bare answer that had looked at P was applied at Q",
+        21,
+        "R: runs the node of Q",
+        takes_bare_for_bound,
     ),
     "settling without a version": Twin(
         Scenario((A, NEXT), SERVE),

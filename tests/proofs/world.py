@@ -67,6 +67,7 @@ class Scenario:
         stalls: Whether a process may stall between the fence and the write behind it.
         bare_too: Whether a bare answer, too, must be applied only where it was meant.
         drift: How many milliseconds the store's clock may have moved at each read.
+        signed: Whether the framework keeps the token under which its run came this far.
     """
 
     deliveries: tuple[Spec, ...]
@@ -84,6 +85,7 @@ class Scenario:
     stalls: bool = False
     bare_too: bool = False
     drift: int = 0
+    signed: bool = False
 
     def bare(self, who: int) -> bool:
         spec = self.deliveries[who]
@@ -92,15 +94,18 @@ class Scenario:
     def pause(self, place: int) -> str | None:
         return None if place == END else self.pauses[place]
 
+    def loaded(self, world: World) -> tuple[Any, ...]:
+        """What a load gives: where the run waits, and whose answer it has stored there."""
+        return world.place, world.answer
+
     def parked(self, place: int) -> Outcome:
         """How a run ends that has come as far as `place`."""
         if place == END:
             return Outcome("finished", position=PLACES[place])
-        return Outcome("parked", position=PLACES[place], waiting=(self.pauses[place],))
+        return Outcome("parked", position=PLACES[place], waiting=(str(self.pause(place)),))
 
     def judge(self, who: int) -> Judge:
-        """What an adapter makes of a delivery; `loaded` is where the run waits, and whose
-        answer it has stored there."""
+        """What an adapter makes of a delivery."""
         spec = self.deliveries[who]
 
         def judge(loaded: tuple[int, int | None], record: Record) -> Delivery:
@@ -178,6 +183,7 @@ class World(NamedTuple):
     place: Where the run waits.
     answer: Whose answer the framework has stored there.
     served: How many answers were served at each pause, and not withdrawn.
+    wrote: The token under which the run came to where it waits, if the scenario wants it.
     runs: The nodes that ran so far.
     reopened: How often each pause was asked again, or re-opened by an operator.
     breach: What an invariant said of the last step.
@@ -194,6 +200,7 @@ class World(NamedTuple):
     interrupts: int
     releases: int
     served: tuple[int, int] = (0, 0)
+    wrote: int = 0
     runs: tuple[Run, ...] = ()
     reopened: tuple[int, int] = (0, 0)
     breach: str | None = None
