@@ -8,7 +8,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.10; 
 	done)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo desk test test-crewai test-pydantic check bench lint types layers wheel pythons browser screenshot clean
+.PHONY: help demo desk test test-crewai test-pydantic prove prove-full check bench lint types layers wheel pythons browser screenshot clean
 
 help:
 	@echo 'make demo     one pause, many deliveries: LangGraph as it is, and gated'
@@ -16,6 +16,7 @@ help:
 	@echo 'make test     the whole suite; ARGS="-k name" for a part of it'
 	@echo 'make test-crewai    CrewAI, oldest and newest, each in an environment of its own'
 	@echo 'make test-pydantic  its tests on every pydantic-graph and pydantic-ai that is gated'
+	@echo 'make prove    the models and the wider proofs; prove-full also the scaled models'
 	@echo 'make check    lint, types, layers, the wheel, and the unit tests on every Python'
 	@echo 'make bench    what a gate costs'
 	@echo 'make clean    remove $(VENV) and what the tools left'
@@ -37,6 +38,15 @@ test-crewai: $(VENV)/.dev
 test-pydantic: $(VENV)/.dev
 	@echo '· pydantic-graph and pydantic-ai, release by release'
 	@$(BIN)/python tools/pydantics.py $(VENV)/envs $(ARGS)
+
+prove: $(VENV)/.dev
+	@echo '· the models'
+	@$(BIN)/python formal/run.py $(ARGS)
+	@echo '· the shipped code, under every policy'
+	@$(BIN)/python -m pytest -q tests/proofs/wider.py tests/proofs/test_traces.py
+
+prove-full: $(VENV)/.dev
+	@$(MAKE) --no-print-directory prove ARGS=--full
 
 check: lint types layers wheel pythons
 	@echo '· all checks passed'

@@ -64,8 +64,12 @@ def scaled() -> Iterator[Check]:
 
 
 # The gate.
-def gate(name: str, *, big: bool = True, **constants: Value) -> Check:
-    return Check(name, "ResumeGate", constants, big=big)
+def gate(name: str, **constants: Value) -> Check:
+    return Check(name, "ResumeGate", constants, big=True)
+
+
+def small(name: str, **constants: Value) -> Check:
+    return Check(name, "ResumeGate", constants)
 
 
 def safety() -> Iterator[Check]:
@@ -134,7 +138,7 @@ def every_policy() -> Iterator[Check]:
     """Safety under each policy, a bare answer among the deliveries."""
     for name, policy in policies():
         who = {"Firsts": some("a1"), "Bares": some("b1"), "Seconds": NOBODY}
-        yield gate(name, big=False, **who, Continues=NOBODY, Failures=1, **policy)
+        yield small(name, **who, Continues=NOBODY, Failures=1, **policy)
 
 
 def liveness() -> Iterator[Check]:
@@ -192,8 +196,11 @@ def twins() -> Iterator[Check]:
     """Gates that lack one point of the protocol. TLC must refute each."""
     two: dict[str, Value] = {"Seconds": NOBODY, "Continues": NOBODY, "Crashes": 0}
     breaks: dict[str, Value] = {
-        **{"Firsts": NOBODY, "Seconds": NOBODY, "Crashes": 0},
-        **{"Continues": some("c1", "c2"), "Breaks": frozenset({1, 2})},
+        "Firsts": NOBODY,
+        "Seconds": NOBODY,
+        "Continues": some("c1", "c2"),
+        "Breaks": frozenset({1, 2}),
+        "Crashes": 0,
     }
     copies: dict[str, Value] = {**two, "Firsts": NOBODY, "Marked": some("m1", "m2")}
     takeover: dict[str, Value] = {**two, "OnAbandoned": "serve"}
@@ -208,8 +215,12 @@ def twins() -> Iterator[Check]:
     yield twin("no delivery id", "NoStale", **copies, Ids=False)
     bare = {**two, "Firsts": some("a1"), "Bares": some("b1")}
     yield twin("bare answers", "NoStale", **bare, BareToo=True)
-    yield twin("a lost answer taken for a refusal", "LosersWriteNothing", **two, Losses=1, Reread=False)
-    yield twin("a withdrawal that gives its token back", "TokensGrow", **two, Failures=1, KeepToken=False)
+    yield twin(
+        "a lost answer taken for a refusal", "LosersWriteNothing", **two, Losses=1, Reread=False
+    )
+    yield twin(
+        "a withdrawal that gives its token back", "TokensGrow", **two, Failures=1, KeepToken=False
+    )
     alone: dict[str, Value] = {**two, "Firsts": some("a1"), "Resends": True, "Lapses": 0}
     yield live("nobody who recovers", "Passes", {**alone, "Crashes": 1}, "Passes")
 
@@ -221,5 +232,5 @@ def twin(name: str, refutes: str, **constants: Value) -> Check:
 def harmless() -> Iterator[Check]:
     """Two defences cover each other: either alone keeps every invariant."""
     who: dict[str, Value] = {"Seconds": NOBODY, "Continues": NOBODY}
-    yield gate("load before read, with the ledger", big=False, **who, ReadFirst=False)
-    yield gate("no ledger, but read before load", big=False, **who, Ledger=False)
+    yield small("load before read, with the ledger", **who, ReadFirst=False)
+    yield small("no ledger, but read before load", **who, Ledger=False)

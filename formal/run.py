@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import checks
-from tlc import Check, Unusable, committed, configuration, run
+from tlc import Check, Unusable, committed, configuration, run, some
 
 
 WIDE = 50
@@ -103,15 +103,17 @@ class Table:
         began, states, rows = time.monotonic(), 0, []
         for fault in (*checks.FAULTS, checks.REFUSES):
             expected = checks.FAULTS.get(fault, frozenset())
-            broken, seen = sieve(Check(fault, "ResumeContract", {"Fault": checks.some(fault)}))
-            small = {**checks.SMALL, "Fault": checks.some(fault)}
+            broken, seen = sieve(Check(fault, "ResumeContract", {"Fault": some(fault)}))
+            small = {**checks.SMALL, "Fault": some(fault)}
             live = run(Check(fault, "ResumeContract", small, (), ("Live",), "FairSpec"))
             states += seen + live.states
             cells = [cell(name in broken, name in expected) for name in checks.PROPERTIES]
             cells.append(cell(live.violated is not None, fault == checks.REFUSES))
             self.wrong += sum("!" in one for one in cells)
             rows.append((fault, cells))
-        self.say("\nthe contract: fault by property (– holds, X refuted with a trace, ! not as expected)")
+        self.say(
+            "\nthe contract: fault by property (. holds, X refuted with a trace, ! not as expected)"
+        )
         self.say(f"  {'':<18}" + "".join(f"{name:>6}" for name in (*checks.PROPERTIES, "Live")))
         for fault, cells in rows:
             self.say(f"  {fault:<18}" + "".join(f"{one:>6}" for one in cells))
@@ -145,11 +147,16 @@ class Table:
 def brief(output: str) -> str:
     """A trace of TLC, of each state only what changed."""
     lines, before = [], set[str]()
-    for part in re.split(r"^(?=State \d+:|Back to state|\d+: Stuttering)", output, flags=re.M)[1:]:
+    for part in re.split(
+        r"^(?=State \d+:|Back to state|\d+: Stuttering)", output, flags=re.MULTILINE
+    )[1:]:
         head, *rest = part.split("\n", 1)
         values = re.sub(r"\s+", " ", rest[0] if rest else "").split("/\\ ")
         now = {value.strip() for value in values if " = " in value}
-        lines += [re.sub(r" line .*", "", head), *(f"    {value}" for value in sorted(now - before))]
+        lines += [
+            re.sub(r" line .*", "", head),
+            *(f"    {value}" for value in sorted(now - before)),
+        ]
         before = now
     return "\n".join(lines)
 
@@ -168,7 +175,7 @@ def sieve(check: Check) -> tuple[frozenset[str], int]:
 
 
 def cell(broken: bool, expected: bool) -> str:
-    return ("X" if broken else "–") + ("" if broken == expected else "!")
+    return ("X" if broken else ".") + ("" if broken == expected else "!")
 
 
 if __name__ == "__main__":

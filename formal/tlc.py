@@ -150,7 +150,9 @@ class Committed:
 def committed(module: str) -> Committed:
     """Read the configuration of `module`; the few forms that ours have."""
     text = re.sub(r"\\\*.*", "", (HERE / f"{module}.cfg").read_text())
-    words = re.split(r"^(SPECIFICATION|SYMMETRY|CONSTANTS|INVARIANTS|PROPERTY)\b", text, flags=re.M)
+    words = re.split(
+        r"^(SPECIFICATION|SYMMETRY|CONSTANTS|INVARIANTS|PROPERTY)\b", text, flags=re.MULTILINE
+    )
     parts = dict(zip(words[1::2], (part.strip() for part in words[2::2]), strict=True))
     constants = dict(line.split(" = ") for line in map(str.strip, parts["CONSTANTS"].splitlines()))
     return Committed(

@@ -13,6 +13,7 @@ from langgraph.types import Interrupt
 
 from remit_gates._model import Delivery, Intent, Record
 from remit_gates._passage import Judge
+from remit_gates.langgraph import _pauses
 from remit_gates.langgraph._pauses import (
     INTERRUPT,
     RESUME,
@@ -20,7 +21,6 @@ from remit_gates.langgraph._pauses import (
     Loaded,
     Request,
     Write,
-    judge,
 )
 from tests.proofs.world import END, P, Q, Scenario, World, holder
 
@@ -86,6 +86,8 @@ class LangGraphScenario(Scenario):
 
         def judged(loaded: tuple[int, int | None, int], record: Record) -> Delivery:
             parked = self.tuple(*loaded)
-            return judge(request, Loaded(parked, parked.checkpoint["id"]), record, holder(who))
+            return _pauses.judge(
+                request, Loaded(parked, parked.checkpoint["id"]), record, holder(who)
+            )
 
         return judged

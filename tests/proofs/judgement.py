@@ -35,9 +35,11 @@ Judgement = Callable[[Request, Loaded, Record, Holder], Delivery]
 
 FIRST: Final = Holder("host", 1, "0", "first")
 LATER: Final = Holder("host", 2, "0", "later")
-POLICIES: Final = tuple(
-    Policy(on_failure=failure, on_abandoned=abandoned)
-    for failure, abandoned in product(("hold", "retry"), ("refuse", "serve"))
+POLICIES: Final = (
+    Policy(),
+    Policy(on_failure="retry"),
+    Policy(on_abandoned="serve"),
+    Policy(on_failure="retry", on_abandoned="serve"),
 )
 
 
@@ -54,7 +56,7 @@ def questions(*ids: str, told: int = 0, failed: bool = False, done: bool = False
     return writes
 
 
-PENDING: Final = (
+PENDING: Final[tuple[list[Write], ...]] = (
     [],
     questions("i"),
     questions("i", told=1),
@@ -157,16 +159,16 @@ def breach(case: Case, judgement: Judgement = judge) -> str | None:
     """What is wrong with one judgement, if anything is."""
     request, loaded, record = case
     delivery = judgement(request, loaded, record, LATER)
-    if request.answers and loaded.superseded and not request.fork:
-        if delivery.reason is not Reason.SUPERSEDED:
-            return "an answer to an older checkpoint is not superseded"
+    old = request.answers and loaded.superseded and not request.fork
+    if old and delivery.reason is not Reason.SUPERSEDED:
+        return "an answer to an older checkpoint is not superseded"
     if delivery.intent is not Intent.ANSWER and delivery.answers:
         return "what is no answer answers"
     if request.intent is not Intent.ANSWER and delivery.intent is Intent.ANSWER:
         return "an answer out of nothing"
-    if delivery.bound and delivery.intent is Intent.ANSWER and delivery.reason is None:
-        if request.named is None:
-            return "a bare answer is bound"
+    served = delivery.intent is Intent.ANSWER and delivery.reason is None
+    if delivery.bound and served and request.named is None:
+        return "a bare answer is bound"
     for policy in POLICIES:
         wrong = _decided(case, delivery, policy)
         if wrong is not None:

@@ -18,6 +18,7 @@ from remit_gates._model import Delivery, Holder, Outcome, Record, RunKey
 from remit_gates._ops import Flow, Load, Op, Swap
 from remit_gates._passage import Denied, Judge, Passage, enter, leave
 from remit_gates._policy import Policy
+from remit_gates.langgraph import _pauses
 from tests.proofs import adapters, ground
 from tests.proofs.flows import ANY
 from tests.proofs.ground import SOUND, Faults
@@ -68,8 +69,8 @@ def decide_without_token(
 
 
 def takes_bare_for_bound(patch: pytest.MonkeyPatch) -> None:
-    judged = adapters.judge
-    patch.setattr(adapters, "judge", lambda *args: replace(judged(*args), bound=True))
+    judged = _pauses.judge
+    patch.setattr(_pauses, "judge", lambda *args: replace(judged(*args), bound=True))
 
 
 def nothing(patch: pytest.MonkeyPatch) -> None:
