@@ -20,7 +20,7 @@ from remit_gates.stores import Store
 from tests.proofs.traces import Event, Recorder
 
 
-QUESTIONS: Final = 12
+QUESTIONS: Final = 60
 """How many questions a run asks until it is over."""
 
 
@@ -122,7 +122,7 @@ class Worker(Recorder):
 
 
 def loaded(
-    store: Store, policy: Policy, seed: int, *, threads: int = 6, each: int = 40
+    store: Store, policy: Policy, seed: int, *, threads: int = 6, each: int = 120
 ) -> tuple[list[Event], Framework]:
     """All that a store did for `threads` times `each` deliveries, and where the runs came."""
     events: list[Event] = []

@@ -40,8 +40,7 @@ def test_a_store_under_load_takes_only_steps_of_the_model(store: Store, choice: 
         versions, _ = history(run, events)
         kinds |= {step(versions, at, choice == "serve") for at in range(1, len(versions))}
     assert {"granted", "settled", "withdrawn"} <= kinds
-    assert max(framework.place.values()) > 2
-    assert max(framework.place.values()) <= QUESTIONS
+    assert max(framework.place.values()) > QUESTIONS // 2
 
 
 class Unchecked(Wrapper):
@@ -71,7 +70,16 @@ class Stale(Wrapper):
         return kept[-4] if len(kept) % 5 == 4 else kept[-1]
 
 
+def caught(store: Store, seed: int) -> bool:
+    try:
+        events, _ = loaded(store, Policy(on_abandoned="serve"), seed)
+    except KeyError:
+        # A flow that finds a claim of its own that it cannot have sent.
+        return True
+    return any(faults(events, serves=True))
+
+
 @pytest.mark.parametrize("broken", [Unchecked, Stale])
 def test_a_broken_store_is_caught(broken: type[Wrapper]) -> None:
-    events, _ = loaded(broken(MemoryStore()), Policy(on_abandoned="serve"), seed=1)
-    assert list(faults(events, serves=True)) != []
+    # Threads may miss one another once, not eight times.
+    assert any(caught(broken(MemoryStore()), seed) for seed in range(8))
