@@ -58,7 +58,7 @@ class LangGraphScenario(Scenario):
         if place == END:
             return []
         told = ["earlier"] if place == Q and self.inside else []
-        told += [] if answer is None else [self.deliveries[answer].name]
+        told += [] if answer is None else [self.deliveries[answer].text]
         question = ("task", INTERRUPT, [Interrupt(place, id=self.ids[place])])
         return [question, *([("task", RESUME, told)] if told else [])]
 
@@ -74,12 +74,12 @@ class LangGraphScenario(Scenario):
         spec = self.deliveries[who]
         named: Mapping[str, str] | None = None
         if spec.bound and spec.intent is Intent.ANSWER:
-            named = {self.ids[spec.meant]: spec.name}
+            named = {self.ids[spec.meant]: spec.text}
         request = Request(
             run="run",
             intent=spec.intent,
             named=named,
-            bare=None if named else spec.name,
+            bare=None if named else spec.text,
             delivery=spec.id,
             ordinal=self.ordinal,
         )

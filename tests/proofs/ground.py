@@ -108,12 +108,13 @@ class Ground:
                 yield ("is interrupted in its swap",), cut, Thrown(KeyboardInterrupt)
 
     def number(self, record: Record) -> int:
-        """The number of `record`, all of whose times are one: nothing depends on them."""
+        """The number of `record`, all of whose times are one: nothing depends on them. Nor
+        does anything on earlier attempts, which are for the audit."""
         entries = tuple(
             entry if entry.until is None else replace(entry, until=0.0)
             for entry in record.consumptions
         )
-        record = replace(record, consumptions=entries)
+        record = replace(record, consumptions=entries, earlier=())
         if record not in self._numbers:
             self._numbers[record] = len(self.records)
             self.records.append(record)

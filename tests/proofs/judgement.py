@@ -35,12 +35,8 @@ Judgement = Callable[[Request, Loaded, Record, Holder], Delivery]
 
 FIRST: Final = Holder("host", 1, "0", "first")
 LATER: Final = Holder("host", 2, "0", "later")
-POLICIES: Final = (
-    Policy(),
-    Policy(on_failure="retry"),
-    Policy(on_abandoned="serve"),
-    Policy(on_failure="retry", on_abandoned="serve"),
-)
+POLICIES: Final = (Policy(), Policy(on_failure="retry", on_abandoned="serve"))
+"""The strictest and the most generous: what any policy grants, the last one does."""
 
 
 def questions(*ids: str, told: int = 0, failed: bool = False, done: bool = False) -> list[Write]:

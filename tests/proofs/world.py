@@ -42,6 +42,11 @@ class Spec:
     bound: bool = True
     id: str | None = None
 
+    @property
+    def text(self) -> str:
+        """Its answer. Copies of one message have the same."""
+        return self.id or self.name
+
 
 @dataclass(frozen=True)
 class Scenario:
@@ -116,7 +121,7 @@ class Scenario:
             return Delivery(
                 spec.intent,
                 holder(who),
-                (Answer(str(named), spec.name),) if answers else (),
+                (Answer(str(named), spec.text),) if answers else (),
                 bound=spec.bound and spec.intent is Intent.ANSWER,
                 id=spec.id,
                 position=PLACES[loaded[0]],
