@@ -231,6 +231,7 @@ def twin(name: str, refutes: str, **constants: Value) -> Check:
 
 def harmless() -> Iterator[Check]:
     """Two defences cover each other: either alone keeps every invariant."""
-    who: dict[str, Value] = {"Seconds": NOBODY, "Continues": NOBODY}
+    four = some("a1", "a2", "a3", "a4")
+    who: dict[str, Value] = {"Firsts": four, "Seconds": NOBODY, "Continues": NOBODY, "Losses": 1}
     yield small("load before read, with the ledger", **who, ReadFirst=False)
     yield small("no ledger, but read before load", **who, Ledger=False)
