@@ -1,4 +1,4 @@
-"""Scenarios in which deliveries are judged by the LangGraph adapter: a few in each run of the
+"""Scenarios in which deliveries are judged by the adapters: a few in each run of the
 suite, and all of them, under every policy, in `make prove`."""
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any, Final
 
 from tests.proofs.adapters import LangGraphScenario
+from tests.proofs.others import CrewAIScenario, PydanticGraphScenario
 from tests.proofs.scenarios import (
     BARE,
     GO_ON,
@@ -21,6 +22,7 @@ from tests.proofs.scenarios import (
     ends,
     policy,
 )
+from tests.proofs.world import Scenario
 
 
 ADAPTED: Final[dict[str, Case]] = {
@@ -38,10 +40,24 @@ ADAPTED: Final[dict[str, Case]] = {
     "a message that comes again after a failure": Case(
         LangGraphScenario((SENT, SENT_AGAIN), falters=True, releases=1, ticks=False), "XY"
     ),
+    "CrewAI: two racers": Case(CrewAIScenario((A, TWIN)), "AB", ends(B="consumed in_progress")),
+    "CrewAI: takeover by the next answer": Case(
+        CrewAIScenario((A, NEXT), SERVE, crashes=1), "AN", ends(N="not_parked")
+    ),
+    "CrewAI: a message that comes again": Case(
+        CrewAIScenario((SENT, SENT_AGAIN), falters=True, releases=1, ticks=False), "XY"
+    ),
+    "pydantic-graph: two racers": Case(
+        PydanticGraphScenario((A, TWIN)), "AB", ends(B="consumed in_progress")
+    ),
+    "pydantic-graph: a bare delivery": Case(PydanticGraphScenario((A, BARE)), "AR"),
+    "pydantic-graph: takeover by the next": Case(
+        PydanticGraphScenario((A, NEXT), SERVE, crashes=1), "AN"
+    ),
 }
 
 
-def every_policy() -> Iterator[tuple[str, LangGraphScenario]]:
+def every_policy() -> Iterator[tuple[str, Scenario]]:
     """Failure, withdrawal, crash, release and waiting, under every policy."""
     for conflict, failure, abandoned in product(
         ("refuse", "wait"), ("hold", "retry"), ("refuse", "serve")
@@ -57,3 +73,11 @@ def every_policy() -> Iterator[tuple[str, LangGraphScenario]]:
         }
         for what, (who, more) in troubles.items():
             yield f"{name}: {what}", LangGraphScenario(who, choice, falters=True, **more)
+        crash: dict[str, Any] = {"crashes": 1, "falters": True}
+        yield f"CrewAI, {name}: two racers", CrewAIScenario((A, TWIN), choice, **crash)
+        crash["releases"] = 1
+        yield f"CrewAI, {name}: an operator", CrewAIScenario((A, NEXT), choice, **crash)
+        yield (
+            f"pydantic-graph, {name}: an operator",
+            PydanticGraphScenario((A, NEXT), choice, **crash),
+        )

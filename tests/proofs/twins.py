@@ -22,6 +22,7 @@ from remit_gates.langgraph import _pauses
 from tests.proofs import adapters, ground
 from tests.proofs.flows import ANY
 from tests.proofs.ground import SOUND, Faults
+from tests.proofs.others import PydanticGraphScenario
 from tests.proofs.scenarios import BARE, NEXT, SENT, SENT_AGAIN, SERVE, TWIN, A
 from tests.proofs.world import Scenario
 
@@ -184,6 +185,12 @@ LIMITS: Final[dict[str, Twin]] = {
         12,
         "A: writes",
     ),
+    "a graph run that died between two nodes, gone on with by who was shown the first": Twin(
+        PydanticGraphScenario((A, TWIN), SERVE),
+        "(c) B's answer was applied at Q",
+        16,
+        "B: runs the node of Q",
+    ),
     "takeover where two questions have one name": Twin(
         Scenario((SENT, SENT_AGAIN), SERVE, pauses=("p", "p")),
         "(c) Y's answer was applied at Q",
@@ -193,4 +200,5 @@ LIMITS: Final[dict[str, Twin]] = {
 }
 """What the protocol as it is does not prevent, and the guarantees do not claim: an answer
 that names no question; a write that the framework's own store does not fence; a name that
-stands for two questions, when the holder died between them and nobody is asked."""
+stands for two questions, when the holder died between them and nobody is asked; and the
+nodes of a pydantic-graph run, which all go on under the pause that its dead holder answered."""
