@@ -8,6 +8,7 @@ chain of suspended frames is equal: which instruction, and which locals.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from types import GeneratorType
@@ -22,7 +23,14 @@ RUN: Final = RunKey("proof", "", "run")
 
 CURRENT: Final = 1
 """What the newest version of the record is called. A store never uses one twice, so all
-older ones are alike: they are 0."""
+older ones are alike, but for one thing: a flow asks whether what it reads is still what it
+read first."""
+
+FIRST: Final = 0
+"""What a version is called that is old by now, and is the one that the flow read first."""
+
+LATER: Final = -2
+"""What one is called that is old by now, and came after that."""
 
 ANY: Final = -1
 """What a swap expects that must not be conditional. No flow of ours sends it."""
@@ -140,15 +148,18 @@ class Flows:
     def aged(self, point: int, event: Literal["swap", "tick"]) -> int:
         """The same point after another swap landed, or after the clock ticked.
 
-        Versions are only ever compared for being the newest, and times with one another;
-        so a flow that was sent older ones is at the same instruction.
+        Versions are only ever compared for being the newest and for being the one that was
+        read first, and times with one another; so a flow that was sent older ones is at the same instruction.
         """
         key = (point, event)
         if key not in self._aged:
             at = self._points[point]
             if event == "tick" and at.origin.name == "leave":
                 return point  # it only writes the time down
-            rename = self._stale if event == "swap" else self._earlier
+            seen = [entry[1].version for entry in at.tape if isinstance(entry[1], Snapshot)]
+            # Of what it read, the newest is newer than the first once the first is old.
+            old = LATER if seen and seen[0] == FIRST else FIRST
+            rename = functools.partial(self._stale, old) if event == "swap" else self._earlier
             tape = tuple(
                 rename(entry, op) for entry, op in zip(at.tape, (None, *at.ops[:-1]), strict=True)
             )
@@ -158,12 +169,12 @@ class Flows:
             self._aged[key] = step.point
         return self._aged[key]
 
-    def _stale(self, entry: tuple[Moving | None, Any], op: Op | None) -> tuple[Any, Any]:
+    def _stale(self, old: int, entry: tuple[Moving | None, Any], op: Op | None) -> tuple[Any, Any]:
         moving, result = entry
         if moving is not None:
             moving = moving._replace(version=0)
-        if isinstance(result, Snapshot) and result.version is not None:
-            result = replace(result, version=0)
+        if isinstance(result, Snapshot) and result.version == CURRENT:
+            result = replace(result, version=old)
         elif isinstance(op, Swap) and result is not None and not isinstance(result, Thrown):
             result = 0
         return moving, result

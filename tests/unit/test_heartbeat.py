@@ -206,7 +206,12 @@ def test_jobs_that_are_over_before_the_thread_looks_do_not_wake_it_each(
     monkeypatch.setattr(heartbeat, "_wake", sleeper)
     woken: list[None] = []
     notify = sleeper.notify_all
-    monkeypatch.setattr(sleeper, "notify_all", lambda: (woken.append(None), notify()))
+
+    def counting() -> None:
+        woken.append(None)
+        notify()
+
+    monkeypatch.setattr(sleeper, "notify_all", counting)
 
     def job() -> float:
         return 3600.0
