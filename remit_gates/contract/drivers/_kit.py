@@ -55,7 +55,9 @@ class Order:
         program: Which of `PROGRAMS` the run goes through.
         value: The answer, for `answer` and `fork`.
         delivery: Name of the message that carries the answer; a redelivery has the same.
-        handle: What `state` gave for the pause to go back to; None for wherever the run is.
+        handle: What the pause was called, in a reply's `handle`, when its question was shown.
+        bound: For `answer`: name the pause by `handle`, as precisely as the interface can.
+            Otherwise deliver as users of the framework usually do.
         faults: What goes wrong on the way: `{"kind": "raise" | "kill" | "hold", "step": ...,
             "when": "before" | "after"}` its effect; a hold has the path `until`.
         backend: Name of the place where runs are persisted.
@@ -72,6 +74,7 @@ class Order:
     value: str | None = None
     delivery: str | None = None
     handle: Any = None
+    bound: bool = False
     faults: tuple[Mapping[str, str], ...] = ()
     backend: str = ""
     url: str | None = None

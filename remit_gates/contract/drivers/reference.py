@@ -143,6 +143,8 @@ class Reference:
             due = [step for step in stage if again or step not in before]
             if stage[0].startswith("ask"):
                 if stage[0] not in before:
+                    for step in late:
+                        self._finish(step)
                     return self._park(stage[0])
                 continue
             if len(due) == 1:

@@ -1,0 +1,60 @@
+"""A profile is every probe, one after the other, on one target."""
+
+from __future__ import annotations
+
+import datetime
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from remit_gates.contract._lab import Lab
+from remit_gates.contract._line import DriverFailed, Line, Target
+from remit_gates.contract._model import PROPERTIES, Profile, judged
+from remit_gates.contract._probes import PROBES
+
+
+def measure(
+    target: Target, *, racers: int = 4, tries: int = 2, say: Callable[[str], None] = lambda _: None
+) -> Profile:
+    """Put `target` to every probe.
+
+    Args:
+        target: What to measure.
+        racers: How many deliveries race.
+        tries: How often to play what may come out either way.
+        say: Told of each probe before it begins.
+
+    Raises:
+        DriverFailed: The driver cannot be started, or says that it cannot be measured.
+    """
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="remit-gates-contract-") as name:
+        with closing(Line(target, Path(name))) as line:
+            lab = Lab(line, racers=racers, tries=tries)
+            lab.about = _asked(line, "describe")
+            _asked(line, "setup")
+            for number, probe in enumerate(PROBES, 1):
+                say(f"{probe.__name__.replace('_', ' ')} ({number} of {len(PROBES)})")
+                probe(lab)
+    return Profile(
+        framework=lab.about["framework"],
+        version=lab.about["version"],
+        backend=target.backend,
+        column="gated" if target.gated else "stock",
+        python=lab.about.get("python", ""),
+        packages=lab.about.get("packages", {}),
+        date=datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
+        seconds=round(time.monotonic() - began, 1),
+        judgements={name: judged(name, lab.scenes) for name in PROPERTIES},
+        scenes=lab.scenes,
+    )
+
+
+def _asked(line: Line, verb: str) -> dict[str, object]:
+    pending = line.order(verb)
+    reply = pending.wait(120.0)
+    if reply["outcome"] != "ok":
+        raise DriverFailed(f"{verb}: {pending.call.said or line.last_words()}")
+    return reply["value"] or {}

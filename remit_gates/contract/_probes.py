@@ -1,0 +1,316 @@
+"""One function a property: what is run, and what it must come to.
+
+A probe knows no framework. It gives orders and reads the ledger; a scene may say something
+about several properties, and then each is counted apart.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from remit_gates.contract._lab import Lab, Play
+from remit_gates.contract._line import DriverFailed
+
+
+def prefix_continuation(lab: Lab) -> None:
+    """PC: nothing at or below the durable frontier runs again, and nothing there is lost."""
+    for how in ("SIGKILL", "an exception"):
+        title = f"{how} in c, once a and b are durably finished; then go on"
+        with lab.scene(title, "approval", "PC") as play:
+            if how == "SIGKILL":
+                play.needs_processes()
+            play.parked()
+            ending = [play.hold("c")] if how == "SIGKILL" else [_raise("c")]
+            served = play.order("answer", value="yes", delivery="d1", faults=ending)
+            if how == "SIGKILL":
+                play.held("c", served)
+                frontier = play.frontier({"a", "b"})
+                served.kill()
+                play.let_go("c")
+            else:
+                served.wait()
+                frontier = play.frontier({"a", "b"})
+            _recovered(play, frontier)
+    with lab.scene("an answer, once a is durably finished", "approval", "PC") as play:
+        play.parked()
+        frontier = play.frontier({"a"})
+        before = len(play.marks())
+        play.do("answer", value="yes", delivery="d1")
+        _prefix(play, frontier, before)
+
+
+def _recovered(play: Play, frontier: set[str]) -> None:
+    before = len(play.marks())
+    play.go_on()
+    _prefix(play, frontier, before)
+    found = [mark.value for mark in play.marks()[before:] if (mark.kind, mark.step) == ("ran", "c")]
+    if "b" in frontier and any(value != "yes" for value in found):
+        play.fault("PC", f"c went on with {found[0]!r} in place of the answer")
+
+
+def _prefix(play: Play, frontier: set[str], before: int) -> None:
+    ran = play.count("ran", before)
+    again = {step: ran[step] for step in sorted(frontier & set(ran))}
+    play.saw(f"durably finished: {_list(frontier)}; ran afterwards: {_list(ran)}")
+    if again:
+        play.fault("PC", f"{_list(again)} ran again")
+
+
+def effect_once(lab: Lab) -> None:
+    """EO: the effect of a finished step fires at most once."""
+    with lab.scene("an answer", "approval", "EO") as play:
+        play.parked()
+        play.do("answer", value="yes", delivery="d1")
+        _effects(play, ("a", "b", "c"), "after an answer")
+    with lab.scene("an exception in c, after a and b; then go on", "plain", "EO") as play:
+        play.do("start", faults=[_raise("c")])
+        play.go_on()
+        _effects(play, ("a", "b"), "after an exception")
+    for turn in range(lab.tries):
+        title = f"SIGKILL as c begins, a and b just finished; then go on (try {turn + 1})"
+        with lab.scene(title, "plain", "EO") as play:
+            play.needs_processes()
+            play.do("start", faults=[_kill("c")])
+            play.go_on()
+            _effects(play, ("a", "b"), "after SIGKILL")
+    with lab.scene("SIGKILL as c begins, after an answer; then go on", "approval", "EO") as play:
+        play.needs_processes()
+        play.parked()
+        play.do("answer", value="yes", delivery="d1", faults=[_kill("c")])
+        play.go_on()
+        _effects(play, ("a", "b"), "after an answer and SIGKILL")
+    for how, fault in (("an exception", _raise), ("SIGKILL", _kill)):
+        with lab.scene(f"for the record: {how} in c; then the same start again", "plain") as play:
+            if how == "SIGKILL":
+                play.needs_processes()
+            play.do("start", faults=[fault("c")])
+            play.do("start")
+            _counted(play, ("a", "b"))
+
+
+def _effects(play: Play, steps: Sequence[str], when: str) -> None:
+    fired = _counted(play, steps)
+    twice = {step: fired[step] for step in steps if fired[step] > 1}
+    if twice:
+        play.fault("EO", ", ".join(f"{step} fired {n}×" for step, n in twice.items()) + f" {when}")
+
+
+def _counted(play: Play, steps: Sequence[str]) -> Counter[str]:
+    fired = play.count("effect")
+    play.saw("effects: " + ", ".join(f"{step} {fired[step]}" for step in steps))
+    return fired
+
+
+def fork_determinism(lab: Lab) -> None:
+    """FD: a deliberate fork is served its own answer, whatever was recorded before."""
+    with lab.scene("answered yes to the end; then a fork at the question, no", "approval", "FD") as play:
+        pause = play.parked()
+        play.do("answer", value="yes", delivery="d1")
+        first = len(play.marks())
+        reply = play.do("fork", value="no", delivery="d2", handle=pause)
+        if reply["outcome"] == "refused":
+            play.saw("the fork was refused")
+            play.scene.skipped = "every fork is refused"
+            return
+        values = [m.value for m in play.marks()[first:] if (m.kind, m.step) == ("effect", "b")]
+        play.saw(f"in the fork, b fired with {values}")
+        if values != ["no"]:
+            got = f"b fired with {values[0]!r}" if values else "b never fired"
+            play.fault("FD", f"answer 'no', {got}")
+
+
+def checkpoint_validity(lab: Lab) -> None:
+    """CV: state that does not fit its schema is never persisted silently."""
+    for what in ("a step writes", "an edit writes"):
+        program = "invalid" if what.startswith("a step") else "approval"
+        with lab.scene(f"{what} a word where the schema has a number", program, "CV") as play:
+            if program == "invalid":
+                reply = play.do("start")
+            else:
+                play.parked()
+                reply = play.do("edit_invalid")
+            stands = play.look()
+            silent = reply["outcome"] == "ok"
+            there = not stands["valid"]
+            play.saw(f"the call {'returned' if silent else 'failed'}; persisted: {there}")
+            if silent and there:
+                play.fault("CV", f"{what} it silently")
+
+
+def consume_sequential(lab: Lab) -> None:
+    """CO, one after the other: the second delivery comes when the first is over."""
+    with lab.scene("answered, to the end; then answered again", "approval", "CO-c", "CO-e") as play:
+        play.parked()
+        play.do("answer", value="yes", delivery="d1")
+        play.do("answer", value="yes", delivery="d2")
+        _consumed(play, "sequentially", 2)
+
+
+def consume_late(lab: Lab) -> None:
+    """CO, late: the second delivery comes while the first runs, or the next question waits."""
+    title = "a second answer while the first one's b runs"
+    with lab.scene(title, "approval", "CO-c", "CO-e") as play:
+        play.parked()
+        first = play.order("answer", value="yes", delivery="d1", faults=[play.hold("b")])
+        play.held("b", first)
+        second = play.order("answer", value="yes", delivery="d2", faults=[play.hold("b")])
+        play.until(lambda: second.over or play.count("held")["b"] > 1, "what the second one does")
+        play.let_go("b")
+        first.wait()
+        second.wait()
+        _consumed(play, "late", 2)
+    title = "the same message again, when the next question waits"
+    with lab.scene(title, "twice", "CO-c", "CO-e") as play:
+        pause = play.parked()
+        for _ in range(2):
+            play.do("answer", value="yes", delivery="d1", handle=pause)
+        took, fired = play.count("took"), play.count("effect")
+        play.saw(f"ask took {took['ask']}, ask2 took {took['ask2']}; b {fired['b']}, c {fired['c']}")
+        if took["ask2"]:
+            play.fault("CO-c", "late, it answered the next question")
+        elif took["ask"] > 1:
+            play.fault("CO-c", f"late, {took['ask']} of 2 took the answer")
+        if fired["c"] or fired["b"] > 1:
+            play.fault("CO-e", f"late, b {fired['b']}× and c {fired['c']}× after one answer")
+
+
+def consume_concurrent(lab: Lab) -> None:
+    """CO, at once: k deliveries in k processes, let go together."""
+    for turn in range(lab.tries):
+        title = f"{lab.racers} answers at once (try {turn + 1})"
+        with lab.scene(title, "approval", "CO-c", "CO-e") as play:
+            play.parked()
+            racers = [
+                play.order("answer", wait=True, value="yes", delivery=f"d{number}")
+                for number in range(1, lab.racers + 1)
+            ]
+            for racer in racers:
+                racer.ready()
+            for racer in racers:
+                racer.go()
+            for racer in racers:
+                racer.wait()
+            _consumed(play, "at once", lab.racers)
+
+
+def _consumed(play: Play, when: str, deliveries: int) -> None:
+    took, fired = play.count("took")["ask"], play.count("effect")["b"]
+    outcomes = Counter(
+        pending.call.outcome for pending in play._pending if pending.call.verb == "answer"
+    )
+    told = ", ".join(f"{number} {outcome}" for outcome, number in sorted(outcomes.items()))
+    play.saw(f"{deliveries} deliveries ({told}): {took} took the answer, b fired {fired}×")
+    if took > 1:
+        play.fault("CO-c", f"{when}, {took} of {deliveries} took it")
+    if fired > 1:
+        play.fault("CO-e", f"{when}, b fired {fired}× for {deliveries}")
+
+
+def recovery_determinism(lab: Lab) -> None:
+    """RD: equal durable state, written in another order, gives the same recovery."""
+    title = "branches p and q finish in both orders; SIGKILL in j; then go on"
+    with lab.scene(title, "fan", "RD") as play:
+        play.needs_processes()
+        run, decided, states = play.run, [], []
+        for slow in ("q", "p"):
+            play.run = f"{run}-{slow}"
+            began = play.order("start", faults=[play.hold(slow), play.hold("j")])
+            play.held(slow, began)
+            fast = "p" if slow == "q" else "q"
+            play.until(lambda: bool(play.count("effect")[fast]) or began.over, f"{fast} fires")  # noqa: B023
+            play.frontier({fast}, 0.5)  # where a branch that is done shows before its stage is
+            play.let_go(slow)
+            play.held("j", began)
+            states.append(play.frontier({"p", "q"}, 3.0))
+            began.kill()
+            play.let_go("j")
+            before = len(play.marks())
+            play.go_on()
+            after = [m for m in play.marks()[before:] if m.kind == "ran"]
+            decided.append(sorted((m.step, str(m.value)) for m in after))
+            play.keep()
+        play.saw(f"p first: recovery ran {decided[0]}; q first: {decided[1]}")
+        if states[0] != states[1]:
+            raise DriverFailed("the durable states were not equal")
+        if decided[0] != decided[1]:
+            play.fault("RD", f"ran {decided[0]} or {decided[1]}")
+
+
+def fork_intent(lab: Lab) -> None:
+    """FI: the interface can tell a retry from a fork."""
+    title = "answered to the end; the same answer to the same pause again; then a fork there"
+    with lab.scene(title, "approval", "FI") as play:
+        pause = play.parked()
+        play.do("answer", value="yes", delivery="d1", handle=pause, bound=True)
+        before = len(play.marks())
+        play.do("answer", value="yes", delivery="d1", handle=pause, bound=True)
+        retried = play.count("effect", before)["b"]
+        before = len(play.marks())
+        reply = play.do("fork", value="no", delivery="d2", handle=pause)
+        forked = play.count("effect", before)["b"]
+        play.saw(f"the retry fired b {retried}×, the fork {forked}×")
+        if retried:
+            play.fault("FI", "a retry is taken for a fork")
+        elif not forked:
+            told = "is refused as a retry" if reply["outcome"] == "refused" else "did nothing"
+            play.fault("FI", f"a fork {told}")
+
+
+def liveness(lab: Lab) -> None:
+    """Liveness: a parked run that gets an answer finishes, whatever happened on the way."""
+    with lab.scene("an answer", "approval", "LV") as play:
+        play.parked()
+        play.do("answer", value="yes", delivery="d1")
+        _finished(play, "an answer")
+    with lab.scene("an exception in b; then go on", "approval", "LV") as play:
+        play.parked()
+        play.do("answer", value="yes", delivery="d1", faults=[_raise("b")])
+        play.go_on()
+        _finished(play, "an exception")
+    with lab.scene("SIGKILL in b; then go on", "approval", "LV") as play:
+        play.needs_processes()
+        play.parked()
+        play.do("answer", value="yes", delivery="d1", faults=[_kill("b")])
+        play.go_on()
+        _finished(play, "SIGKILL")
+
+
+def _finished(play: Play, after: str) -> None:
+    status = play.look()["status"]
+    fired = play.count("effect")
+    play.saw(f"the run is {status}; b fired {fired['b']}×, c {fired['c']}×")
+    if status == "parked" and after != "an answer":
+        # Asking again is no refusal: the answer is owed once more.
+        play.do("answer", value="yes", delivery="d2")
+        status = play.look()["status"]
+        play.saw(f"it asked again, was answered, and is {status}")
+    if status != "finished":
+        play.fault("LV", f"{status} for good after {after}")
+
+
+def _raise(step: str) -> dict[str, str]:
+    return {"kind": "raise", "step": step}
+
+
+def _kill(step: str) -> dict[str, str]:
+    return {"kind": "kill", "step": step}
+
+
+def _list(steps: Any) -> str:
+    return ", ".join(sorted(steps)) or "nothing"
+
+
+PROBES: Final[tuple[Callable[[Lab], None], ...]] = (
+    prefix_continuation,
+    effect_once,
+    fork_determinism,
+    checkpoint_validity,
+    consume_sequential,
+    consume_late,
+    consume_concurrent,
+    recovery_determinism,
+    fork_intent,
+    liveness,
+)
