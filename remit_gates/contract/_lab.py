@@ -147,7 +147,7 @@ class Play:
             f"step {step} is held",
         )
 
-    def frontier(self, due: set[str], timeout: float = 10.0) -> set[str]:
+    def frontier(self, due: set[str], timeout: float = 3.0) -> set[str]:
         """The steps that are durably finished, once they include `due` or time is up."""
         end = time.monotonic() + timeout
         while True:

@@ -142,9 +142,9 @@ def checkpoint_validity(lab: Lab) -> None:
 def consume_sequential(lab: Lab) -> None:
     """CO, one after the other: the second delivery comes when the first is over."""
     with lab.scene("answered, to the end; then answered again", "approval", "CO-c", "CO-e") as play:
-        play.parked()
-        play.do("answer", value="yes", delivery="d1")
-        play.do("answer", value="yes", delivery="d2")
+        pause = play.parked()
+        play.do("answer", value="yes", delivery="d1", handle=pause)
+        play.do("answer", value="yes", delivery="d2", handle=pause)
         _consumed(play, "sequentially", 2)
 
 
@@ -152,10 +152,10 @@ def consume_late(lab: Lab) -> None:
     """CO, late: the second delivery comes while the first runs, or the next question waits."""
     title = "a second answer while the first one's b runs"
     with lab.scene(title, "approval", "CO-c", "CO-e") as play:
-        play.parked()
-        first = play.order("answer", value="yes", delivery="d1", faults=[play.hold("b")])
+        pause, hold = play.parked(), [play.hold("b")]
+        first = play.order("answer", value="yes", delivery="d1", handle=pause, faults=hold)
         play.held("b", first)
-        second = play.order("answer", value="yes", delivery="d2", faults=[play.hold("b")])
+        second = play.order("answer", value="yes", delivery="d2", handle=pause, faults=hold)
         play.until(lambda: second.over or play.count("held")["b"] > 1, "what the second one does")
         play.let_go("b")
         first.wait()
@@ -181,9 +181,9 @@ def consume_concurrent(lab: Lab) -> None:
     for turn in range(lab.tries):
         title = f"{lab.racers} answers at once (try {turn + 1})"
         with lab.scene(title, "approval", "CO-c", "CO-e") as play:
-            play.parked()
+            pause = play.parked()
             racers = [
-                play.order("answer", wait=True, value="yes", delivery=f"d{number}")
+                play.order("answer", wait=True, value="yes", delivery=f"d{number}", handle=pause)
                 for number in range(1, lab.racers + 1)
             ]
             for racer in racers:
