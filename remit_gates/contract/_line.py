@@ -47,6 +47,7 @@ class Target:
         one_process: Whether runs live in the memory of a process.
         forks: Whether the framework bears a fork after its import.
         options: What the driver needs besides.
+        label: What the backend is called in a report, if not by its name.
         path: Folders for the driver to import from, besides its environment's.
     """
 
@@ -58,6 +59,7 @@ class Target:
     one_process: bool = False
     forks: bool = True
     options: Mapping[str, Any] | None = None
+    label: str = ""
     path: tuple[str, ...] = ()
 
 

@@ -8,15 +8,16 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from remit_gates.contract._lab import Lab
 from remit_gates.contract._line import DriverFailed, Line, Target
-from remit_gates.contract._model import PROPERTIES, Profile, judged
+from remit_gates.contract._model import PROPERTIES, Judgement, Profile, judged
 from remit_gates.contract._probes import PROBES
 
 
 def measure(
-    target: Target, *, racers: int = 4, tries: int = 2, say: Callable[[str], None] = lambda _: None
+    target: Target, *, racers: int = 4, tries: int = 5, say: Callable[[str], None] = lambda _: None
 ) -> Profile:
     """Put `target` to every probe.
 
@@ -34,27 +35,42 @@ def measure(
         with closing(Line(target, Path(name))) as line:
             lab = Lab(line, racers=racers, tries=tries)
             lab.about = _asked(line, "describe")
+            why = lab.about.get("gate") if target.gated else None
+            if why:
+                return _profile(
+                    lab,
+                    target,
+                    began,
+                    dict.fromkeys(PROPERTIES, Judgement("not applicable", str(why))),
+                )
             _asked(line, "setup")
             for number, probe in enumerate(PROBES, 1):
                 say(f"{probe.__name__.replace('_', ' ')} ({number} of {len(PROBES)})")
                 probe(lab)
+    return _profile(lab, target, began, {name: judged(name, lab.scenes) for name in PROPERTIES})
+
+
+def _profile(lab: Lab, target: Target, began: float, judgements: dict[str, Judgement]) -> Profile:
     return Profile(
-        framework=lab.about["framework"],
-        version=lab.about["version"],
-        backend=target.backend,
+        framework=str(lab.about["framework"]),
+        version=str(lab.about["version"]),
+        backend=target.label or target.backend,
         column="gated" if target.gated else "stock",
-        python=lab.about.get("python", ""),
+        python=str(lab.about.get("python", "")),
         packages=lab.about.get("packages", {}),
         date=datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
         seconds=round(time.monotonic() - began, 1),
-        judgements={name: judged(name, lab.scenes) for name in PROPERTIES},
+        racers=lab.racers,
+        tries=lab.tries,
+        judgements=judgements,
         scenes=lab.scenes,
     )
 
 
-def _asked(line: Line, verb: str) -> dict[str, object]:
+def _asked(line: Line, verb: str) -> dict[str, Any]:
     pending = line.order(verb)
     reply = pending.wait(120.0)
     if reply["outcome"] != "ok":
         raise DriverFailed(f"{verb}: {pending.call.said or line.last_words()}")
-    return reply["value"] or {}
+    value: dict[str, Any] = reply["value"] or {}
+    return value

@@ -98,6 +98,8 @@ class Profile:
     python: str = ""
     date: str = ""
     seconds: float = 0.0
+    racers: int = 0
+    tries: int = 0
     packages: dict[str, str] = field(default_factory=dict)
     judgements: dict[str, Judgement] = field(default_factory=dict)
     scenes: list[Scene] = field(default_factory=list)
@@ -114,11 +116,15 @@ class Profile:
     def of(cls, document: Mapping[str, Any]) -> Profile:
         """The profile that `document` was made of."""
         made = cls(**document)
-        made.judgements = {
-            name: Judgement(**each) for name, each in document["judgements"].items()
-        }
+        made.judgements = {name: Judgement(**each) for name, each in document["judgements"].items()}
         made.scenes = [_scene(each) for each in document["scenes"]]
         return made
+
+
+def unmeasured(framework: str, version: str, backend: str, column: str, why: str) -> Profile:
+    """The profile of what could not even be started."""
+    judgements = {name: Judgement("not measured", why) for name in PROPERTIES}
+    return Profile(framework, version, backend, column, judgements=judgements)
 
 
 def judged(name: str, scenes: Iterable[Scene]) -> Judgement:

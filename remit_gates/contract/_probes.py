@@ -68,13 +68,20 @@ def effect_once(lab: Lab) -> None:
         play.do("start", faults=[_raise("c")])
         play.go_on()
         _effects(play, ("a", "b"), "after an exception")
-    for turn in range(lab.tries):
-        title = f"SIGKILL as c begins, a and b just finished; then go on (try {turn + 1})"
-        with lab.scene(title, "plain", "EO") as play:
-            play.needs_processes()
+    with lab.scene("SIGKILL as c begins, a and b just finished; then go on", "plain", "EO") as play:
+        play.needs_processes()
+        run, worst, bad = play.run, Counter[str](), 0
+        for turn in range(1, lab.tries + 1):
+            play.run = f"{run}-{turn}"
             play.do("start", faults=[_kill("c")])
             play.go_on()
-            _effects(play, ("a", "b"), "after SIGKILL")
+            fired = _counted(play, ("a", "b"))
+            bad += max(fired["a"], fired["b"]) > 1
+            worst |= fired
+            play.keep()
+        if bad:
+            times = ", ".join(f"{step} fired {worst[step]}×" for step in "ab" if worst[step] > 1)
+            play.fault("EO", f"{times} after SIGKILL, in {bad} of {lab.tries} tries")
     with lab.scene("SIGKILL as c begins, after an answer; then go on", "approval", "EO") as play:
         play.needs_processes()
         play.parked()
@@ -105,7 +112,9 @@ def _counted(play: Play, steps: Sequence[str]) -> Counter[str]:
 
 def fork_determinism(lab: Lab) -> None:
     """FD: a deliberate fork is served its own answer, whatever was recorded before."""
-    with lab.scene("answered yes to the end; then a fork at the question, no", "approval", "FD") as play:
+    with lab.scene(
+        "answered yes to the end; then a fork at the question, no", "approval", "FD"
+    ) as play:
         pause = play.parked()
         play.do("answer", value="yes", delivery="d1")
         first = len(play.marks())
@@ -167,7 +176,9 @@ def consume_late(lab: Lab) -> None:
         for _ in range(2):
             play.do("answer", value="yes", delivery="d1", handle=pause)
         took, fired = play.count("took"), play.count("effect")
-        play.saw(f"ask took {took['ask']}, ask2 took {took['ask2']}; b {fired['b']}, c {fired['c']}")
+        play.saw(
+            f"ask took {took['ask']}, ask2 took {took['ask2']}; b {fired['b']}, c {fired['c']}"
+        )
         if took["ask2"]:
             play.fault("CO-c", "late, it answered the next question")
         elif took["ask"] > 1:
@@ -178,8 +189,8 @@ def consume_late(lab: Lab) -> None:
 
 def consume_concurrent(lab: Lab) -> None:
     """CO, at once: k deliveries in k processes, let go together."""
-    for turn in range(lab.tries):
-        title = f"{lab.racers} answers at once (try {turn + 1})"
+    for turn in range(1, min(lab.tries, 3) + 1):
+        title = f"{lab.racers} answers at once (try {turn})"
         with lab.scene(title, "approval", "CO-c", "CO-e") as play:
             pause = play.parked()
             racers = [

@@ -111,7 +111,11 @@ class LangGraph:
         return config
 
     def _invoke(self, given: Any, config: Any = None) -> dict[str, Any]:
-        how = {name: self._order.options[name] for name in ("durability",) if name in self._order.options}
+        how = {
+            name: self._order.options[name]
+            for name in ("durability",)
+            if name in self._order.options
+        }
         self._graph.invoke(given, config or self._config(), **how)
         return self.state()
 
