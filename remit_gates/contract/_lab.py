@@ -23,7 +23,7 @@ WAIT: Final = 30.0
 POLL: Final = 0.01
 
 
-class NotApplicable(Exception):  # noqa: N818 -- a finding
+class NotApplicable(Exception):
     """Raised when a framework has nothing that a scene could be about."""
 
 

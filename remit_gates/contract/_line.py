@@ -30,7 +30,7 @@ START: Final = 120.0
 PATIENCE: Final = 60.0
 
 
-class DriverFailed(Exception):  # noqa: N818 -- says what happened, as the others here
+class DriverFailed(Exception):
     """Raised when the harness's own machinery did not work; nothing was measured."""
 
 

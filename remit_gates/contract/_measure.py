@@ -17,7 +17,7 @@ from remit_gates.contract._probes import PROBES
 
 
 def measure(
-    target: Target, *, racers: int = 4, tries: int = 5, say: Callable[[str], None] = lambda _: None
+    target: Target, *, racers: int = 4, tries: int = 10, say: Callable[[str], None] = lambda _: None
 ) -> Profile:
     """Put `target` to every probe.
 

@@ -9,25 +9,28 @@ from typing import Final
 from remit_gates.contract._model import Call, Mark, Scene
 
 
-LEFT: Final = 150
-WIDTH: Final = 860
+LEFT: Final = 110
+WIDTH: Final = 700
 ROW: Final = 24
 TOP: Final = 14
 
 
 def drawing(scene: Scene) -> str:
     """The time line of `scene`, as SVG."""
-    shown = [call for call in scene.calls if call.verb not in ("state", "describe", "setup")]
+    every = [call for call in scene.calls if call.verb != "state"]
+    # What comes before the deliveries would only press them together.
+    shown = [call for call in every if call.verb != "start"] or every
+    zero = min((call.began for call in shown), default=0.0)
     rows = {call.number: row for row, call in enumerate(shown)}
-    end = max((call.ended or call.began for call in shown), default=0.0) or 1.0
+    end = max((call.ended or call.began for call in shown), default=0.0) - zero or 1.0
     height = TOP + ROW * len(shown) + 22
     return "".join(
         (
             f'<div class="wide"><svg class="race" viewBox="0 0 {WIDTH} {height}" role="img"'
             f' aria-label="{escape(_told(scene), quote=True)}">',
             *_axis(end, height),
-            *(line for call in shown for line in _bar(call, rows[call.number], end)),
-            *(line for mark in scene.marks for line in _mark(mark, rows, end)),
+            *(line for call in shown for line in _bar(call, rows[call.number], zero, end)),
+            *(line for mark in scene.marks for line in _mark(mark, rows, zero, end)),
             "</svg></div>",
         )
     )
@@ -45,9 +48,10 @@ def _axis(end: float, height: int) -> Iterator[str]:
         yield f'<text class="tick" x="{x}" y="{height - 4}">{at * 1000:.0f} ms</text>'
 
 
-def _bar(call: Call, row: int, end: float) -> Iterator[str]:
+def _bar(call: Call, row: int, zero: float, end: float) -> Iterator[str]:
     y = TOP + ROW * row
-    start, stop = _x(call.began, end), _x(call.ended or end, end)
+    start = _x(call.began - zero, end)
+    stop = _x((call.ended or zero + end) - zero, end)
     label = " ".join(filter(None, (f"{call.number}.", call.verb, call.details.get("value"))))
     yield f'<text x="0" y="{y + 12}">{escape(label)}</text>'
     yield (
@@ -57,10 +61,10 @@ def _bar(call: Call, row: int, end: float) -> Iterator[str]:
     )
 
 
-def _mark(mark: Mark, rows: dict[int, int], end: float) -> Iterator[str]:
+def _mark(mark: Mark, rows: dict[int, int], zero: float, end: float) -> Iterator[str]:
     if mark.order not in rows or mark.kind == "ran":
         return
-    x, y = _x(mark.at, end), TOP + ROW * rows[mark.order] + 8.5
+    x, y = _x(mark.at - zero, end), TOP + ROW * rows[mark.order] + 8.5
     title = f"<title>{escape(f'{mark.kind} {mark.step} ({mark.value})')}</title>"
     if mark.kind == "effect":
         yield f'<circle class="effect" cx="{x}" cy="{y}" r="5">{title}</circle>'

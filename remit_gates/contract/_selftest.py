@@ -51,13 +51,15 @@ def mutant(name: str, say: Callable[[str], None] = lambda _: None) -> Profile:
 
 def wrong(name: str, profile: Profile) -> list[str]:
     """What is not as it must be, a line each."""
-    found = []
-    violated = profile.violated()
-    for each in sorted(BREAKS[name] - violated):
-        found.append(f"{each} was not found: {profile.judgements[each]}")
-    for each in sorted(violated - BREAKS[name]):
-        found.append(f"{each} was found where nothing is broken: {profile.judgements[each]}")
-    for each, judgement in profile.judgements.items():
-        if judgement.verdict == "not measured":
-            found.append(f"{each} was not measured: {judgement.figure}")
-    return found
+    violated, told = profile.violated(), profile.judgements
+    missed = [f"{each} was not found: {told[each]}" for each in sorted(BREAKS[name] - violated)]
+    extra = [
+        f"{each} was found where nothing is broken: {told[each]}"
+        for each in sorted(violated - BREAKS[name])
+    ]
+    unmeasured = [
+        f"{each} was not measured: {judgement.figure}"
+        for each, judgement in told.items()
+        if judgement.verdict == "not measured"
+    ]
+    return missed + extra + unmeasured

@@ -36,11 +36,11 @@ PATIENCE: Final = 60.0
 POLL: Final = 0.01
 
 
-class Refused(Exception):  # noqa: N818 -- an answer, not a fault
+class Refused(Exception):
     """Raised by a driver whose framework refuses a delivery in words of its own."""
 
 
-class Injected(Exception):  # noqa: N818 -- the harness asked for it
+class Injected(Exception):
     """The exception that a step raises because the harness said so."""
 
 
