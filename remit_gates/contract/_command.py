@@ -14,9 +14,10 @@ from typing import Any, Final
 from remit_gates.contract._envs import cache, environment, import_path
 from remit_gates.contract._frameworks import Framework, framework, requirements
 from remit_gates.contract._html import page
-from remit_gates.contract._line import DriverFailed, Target
+from remit_gates.contract._line import Target
 from remit_gates.contract._measure import measure
 from remit_gates.contract._model import Profile, unmeasured
+from remit_gates.contract._order import DriverFailed
 from remit_gates.contract._selftest import BREAKS, mutant, wrong
 from remit_gates.contract._table import document, text
 from remit_gates.errors import MissingExtra, UsageError

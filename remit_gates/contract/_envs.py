@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import remit_gates
-from remit_gates.contract._line import DriverFailed
+from remit_gates.contract._order import DriverFailed
 
 
 @contextmanager
@@ -47,31 +47,50 @@ def environment(folder: Path, requirements: tuple[str, ...], say: Callable[[str]
     name = re.sub(r"[^A-Za-z0-9.]+", "-", requirements[0])
     place = folder / f"{name}-py{version}-{digest}"
     python = place / "bin" / "python"
-    if (place / "ready").exists():
+    made = (place / "ready").exists()
+    if made and "==" in requirements[0]:
+        return str(python)
+    uv = _uv()
+    if uv:
+        create = [*uv, "venv", "--quiet", "--python", sys.executable, str(place)]
+        install = [*uv, "pip", "install", "--quiet", "--upgrade", "--python", str(python)]
+    else:
+        create = [sys.executable, "-m", "venv", str(place)]
+        install = [str(python), "-m", "pip", "install", "--quiet", "--upgrade"]
+    if made:
+        # The newest release of yesterday may not be the newest one.
+        say(f"looking for a newer {requirements[0]}")
+        try:
+            _run(*install, *requirements)
+        except DriverFailed as failure:
+            say(f"going on with what there is: {failure}")
         return str(python)
     say(f"making an environment for {requirements[0]}")
     shutil.rmtree(place, ignore_errors=True)
     place.parent.mkdir(parents=True, exist_ok=True)
-    uv = shutil.which("uv")
-    if uv is None and _runs(sys.executable, "-m", "uv", "--version"):
-        uv = "-m"
-    command = [uv] if uv and uv != "-m" else [sys.executable, "-m", "uv"]
-    if uv:
-        _run(*command, "venv", "--quiet", "--python", sys.executable, str(place))
-        _run(*command, "pip", "install", "--quiet", "--python", str(python), *requirements)
-    else:
-        _run(sys.executable, "-m", "venv", str(place))
-        _run(str(python), "-m", "pip", "install", "--quiet", *requirements)
+    _run(*create)
+    _run(*install, *requirements)
     (place / "ready").touch()
     return str(python)
 
 
+def _uv() -> list[str] | None:
+    found = shutil.which("uv")
+    if found:
+        return [found]
+    module = [sys.executable, "-m", "uv"]
+    return module if _runs(*module, "--version") else None
+
+
 def _runs(*command: str) -> bool:
-    return subprocess.run(command, check=False, capture_output=True).returncode == 0
+    done = subprocess.run(command, check=False, capture_output=True)  # noqa: S603 -- our own words
+    return done.returncode == 0
 
 
 def _run(*command: str) -> None:
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    done = subprocess.run(  # noqa: S603 -- our own words
+        command, check=False, capture_output=True, text=True
+    )
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
         raise DriverFailed(f"{' '.join(command[:4])} failed: {last}")

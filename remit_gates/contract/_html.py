@@ -17,16 +17,25 @@ from remit_gates.contract._table import SHORT, name
 from remit_gates.contract.drivers._kit import PROGRAMS
 
 
-_LEGEND: Final = "".join(
-    (
-        '<p class="legend">In the time lines: ',
-        '<span><svg viewBox="0 0 10 10"><circle class="effect" cx="5" cy="5" r="4.5"/></svg>',
-        " an effect fired</span>",
-        '<span><svg viewBox="0 0 10 10"><path class="took" d="M5 0 10 5 5 10 0 5Z"/></svg>',
-        " an answer was taken</span>",
-        '<span><svg viewBox="0 0 10 10"><path class="held" d="M5 0 10 5 5 10 0 5Z"/></svg>',
-        " held by the harness</span></p>",
-    )
+_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+_ABOUT: Final = (
+    "Effects were counted outside of the framework; processes were killed with SIGKILL."
+    " Open a cell to see what was run and seen."
+)
+
+_SIGN: Final = '<span><svg viewBox="0 0 10 10"><path class="{}" d="{}"/></svg> {}</span>'
+
+_ROUND: Final = "M5 0A5 5 0 0 1 5 10A5 5 0 0 1 5 0Z"
+_SQUARE: Final = "M5 0 10 5 5 10 0 5Z"
+
+_LEGEND: Final = " ".join(
+    [
+        '<p class="legend">In the time lines:',
+        _SIGN.format("effect", _ROUND, "an effect fired"),
+        _SIGN.format("took", _SQUARE, "an answer was taken"),
+        _SIGN.format("held", _SQUARE, "held by the harness") + "</p>",
+    ]
 )
 
 
@@ -41,8 +50,7 @@ def page(profiles: Sequence[Profile]) -> str:
             "<head>",
             '<meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<meta http-equiv="Content-Security-Policy"'
-            " content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">",
+            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
             '<link rel="icon" href="data:,">',
             "<title>The resume contract, measured</title>",
             f"<style>{style}</style>",
@@ -50,8 +58,7 @@ def page(profiles: Sequence[Profile]) -> str:
             "<body>",
             "<header>",
             "<h1>The resume contract, measured</h1>",
-            f"<p>{escape(dates)}. Effects were counted outside of the framework; processes were"
-            " killed with SIGKILL. Open a cell to see what was run and seen.</p>",
+            f"<p>{escape(dates)}. {_ABOUT}</p>",
             _LEGEND,
             "</header>",
             "<main>",

@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from remit_gates.contract._line import DriverFailed, Line, Pending
+from remit_gates.contract._line import Line
 from remit_gates.contract._model import Mark, Scene
+from remit_gates.contract._order import DriverFailed, Pending
 from remit_gates.contract.drivers._kit import PROGRAMS, ledger
 
 
@@ -35,13 +36,15 @@ class Lab:
         about: What the driver says of its framework.
         racers: How many deliveries race.
         tries: How often a scene that may come out either way is played.
+        patience: Seconds to wait for a framework to write what it has finished.
         scenes: All that was played.
     """
 
-    def __init__(self, line: Line, *, racers: int, tries: int) -> None:
+    def __init__(self, line: Line, *, racers: int, tries: int, patience: float) -> None:
         self.line = line
         self.racers = racers
         self.tries = tries
+        self.patience = patience
         self.scenes: list[Scene] = []
         self.about: dict[str, Any] = {}
 
@@ -52,9 +55,7 @@ class Lab:
         self.scenes.append(scene)
         play = Play(self, scene)
         try:
-            why = self.about.get("programs", {}).get(program)
-            if why:
-                raise NotApplicable(why)
+            play.needs(self.about.get("programs", {}).get(program))
             yield play
         except NotApplicable as finding:
             scene.skipped = str(finding)
@@ -76,9 +77,7 @@ class Play:
 
     def order(self, verb: str, *, wait: bool = False, **details: Any) -> Pending:
         """Give one order on the run."""
-        why = self._lab.about.get("verbs", {}).get(verb)
-        if why:
-            raise NotApplicable(why)
+        self.needs(self._lab.about.get("verbs", {}).get(verb))
         pending = self._line.order(
             verb, wait=wait, run=self.run, program=self.scene.program, **details
         )
@@ -88,6 +87,11 @@ class Play:
     def do(self, verb: str, **details: Any) -> dict[str, Any]:
         """Give one order, and wait for it."""
         return self.order(verb, **details).wait()
+
+    def needs(self, missing: str | None) -> None:
+        """Say that the scene cannot be played without what is `missing`, if anything is."""
+        if missing:
+            raise NotApplicable(missing)
 
     def needs_processes(self) -> None:
         """Say that the scene is one of processes that die."""
@@ -147,9 +151,9 @@ class Play:
             f"step {step} is held",
         )
 
-    def frontier(self, due: set[str], timeout: float = 3.0) -> set[str]:
+    def frontier(self, due: set[str], timeout: float | None = None) -> set[str]:
         """The steps that are durably finished, once they include `due` or time is up."""
-        end = time.monotonic() + timeout
+        end = time.monotonic() + (self._lab.patience if timeout is None else timeout)
         while True:
             done = set(self.look()["done"])
             if due <= done or time.monotonic() > end:

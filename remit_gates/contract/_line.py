@@ -6,32 +6,17 @@ of a socket, and a process that dies is an end of file.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import json
 import os
-import queue
-import signal
 import socket
 import subprocess
-import threading
-import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from remit_gates.contract._model import Call
-
-
-START: Final = 120.0
-"""Seconds that a driver may take to import its framework."""
-
-PATIENCE: Final = 60.0
-
-
-class DriverFailed(Exception):
-    """Raised when the harness's own machinery did not work; nothing was measured."""
+from remit_gates.contract._order import DriverFailed, End, Pending
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +82,8 @@ class Line:
             "aside": target.one_process,
             **details,
         }
-        pending = Pending(self, end, number, verb, details)
+        alone = not target.one_process
+        pending = Pending(end, number, verb, details, self.last_words, alone=alone)
         end.send(message)
         if not wait:
             pending.go()
@@ -123,26 +109,37 @@ class Line:
 
     def _open(self) -> End:
         mine, theirs = socket.socketpair()
-        process = None
-        with theirs:
-            if self.target.forks:
-                if self._control is None:
-                    self._control, far = socket.socketpair()
-                    with far:
-                        self._process = self._start("--zygote", far)
-                try:
-                    socket.send_fds(self._control, [b"."], [theirs.fileno()])
-                except OSError:
-                    raise DriverFailed(f"the driver is gone: {self.last_words()}") from None
-            else:
-                process = self._start("--one", theirs)
+        with theirs, ExitStack() as undo:
+            undo.callback(mine.close)
+            process = self._hand_over(theirs)
+            undo.pop_all()
         end = End(mine, process)
         self._ends.add(end)
         return end
 
+    def _hand_over(self, theirs: socket.socket) -> subprocess.Popen[bytes] | None:
+        """Have a fresh process serve `theirs`; that process, if it is a child of this one."""
+        if not self.target.forks:
+            return self._start("--one", theirs)
+        if self._control is None:
+            self._control, far = socket.socketpair()
+            with far:
+                self._process = self._start("--zygote", far)
+        try:
+            socket.send_fds(self._control, [b"."], [theirs.fileno()])
+        except OSError:
+            raise DriverFailed(f"the driver is gone: {self.last_words()}") from None
+        return None
+
     def _start(self, mode: str, end: socket.socket) -> subprocess.Popen[bytes]:
+        try:
+            return self._popen(mode, end)
+        except OSError as error:
+            raise DriverFailed(f"{self.target.python} cannot be run: {error}") from None
+
+    def _popen(self, mode: str, end: socket.socket) -> subprocess.Popen[bytes]:
         with self._log.open("ab") as log:
-            return subprocess.Popen(
+            return subprocess.Popen(  # noqa: S603 -- the interpreter that was asked for
                 [self.target.python, "-m", self.target.module, mode, str(end.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -152,131 +149,6 @@ class Line:
                 env=_environment(self.folder, self.target.path),
                 start_new_session=True,
             )
-
-
-class End:
-    """The near end of one driver process."""
-
-    def __init__(self, conn: socket.socket, process: subprocess.Popen[bytes] | None) -> None:
-        self.over = threading.Event()
-        self._conn = conn
-        self._process = process
-        self._inboxes: dict[int, queue.SimpleQueue[dict[str, Any]]] = {}
-        threading.Thread(target=self._listen, daemon=True).start()
-
-    def inbox(self, number: int) -> queue.SimpleQueue[dict[str, Any]]:
-        """Where the replies to the order `number` arrive."""
-        inbox = self._inboxes.setdefault(number, queue.SimpleQueue())
-        if self.over.is_set():
-            inbox.put({"outcome": "died"})
-        return inbox
-
-    def send(self, message: Mapping[str, Any]) -> None:
-        """Send one message; a process that is gone says so by its end."""
-        with contextlib.suppress(OSError):
-            self._conn.sendall(json.dumps(message).encode() + b"\n")
-
-    def close(self) -> None:
-        """Hang up, upon which the process ends."""
-        with contextlib.suppress(OSError):
-            self._conn.shutdown(socket.SHUT_RDWR)
-        self._conn.close()
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-
-    def _listen(self) -> None:
-        with contextlib.suppress(OSError, ValueError), self._conn.makefile("r") as lines:
-            for line in lines:
-                reply = json.loads(line)
-                self.inbox(reply["number"]).put(reply)
-        self.over.set()
-        for inbox in list(self._inboxes.values()):
-            inbox.put({"outcome": "died"})
-
-
-class Pending:
-    """An order that was sent."""
-
-    def __init__(
-        self, line: Line, end: End, number: int, verb: str, details: Mapping[str, Any]
-    ) -> None:
-        self._line = line
-        self._end = end
-        self._inbox = end.inbox(number)
-        self._reply: dict[str, Any] | None = None
-        self._went = False
-        shown = {k: v for k, v in details.items() if k not in ("run", "handle") and v}
-        self.call = Call(number, verb, time.time(), details=shown)
-
-    def ready(self) -> None:
-        """Return when the process has imported and opened all that it needs."""
-        if self.call.pid is None and self._reply is None:
-            reply = self._next(START)
-            if "ready" in reply:
-                self.call.pid = reply["ready"]
-            else:
-                self._settle(reply)
-
-    def go(self) -> None:
-        """Let it begin."""
-        if not self._went:
-            self._went = True
-            self.call.began = time.time()
-            self._end.send({"go": self.call.number})
-
-    def wait(self, timeout: float = PATIENCE) -> dict[str, Any]:
-        """What came of it: `{"outcome": "ok" | "refused" | "error" | "died", ...}`.
-
-        Raises:
-            DriverFailed: It did not come to an end in time.
-        """
-        self.go()
-        self.ready()
-        if self._reply is None:
-            self._settle(self._next(timeout))
-        assert self._reply is not None
-        return self._reply
-
-    @property
-    def over(self) -> bool:
-        """Whether `wait` would return at once."""
-        while self._reply is None and not self._inbox.empty():
-            reply = self._inbox.get()
-            if "ready" in reply:
-                self.call.pid = reply["ready"]
-            else:
-                self._settle(reply)
-        return self._reply is not None
-
-    def kill(self) -> None:
-        """End the process with SIGKILL."""
-        self.ready()
-        if self.call.pid is not None and self._reply is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.call.pid, signal.SIGKILL)
-            self.wait()
-
-    def _next(self, timeout: float) -> dict[str, Any]:
-        try:
-            return self._inbox.get(timeout=timeout)
-        except queue.Empty:
-            raise DriverFailed(f"{self.call.verb} did not end within {timeout:.0f} s") from None
-
-    def _settle(self, reply: dict[str, Any]) -> None:
-        self._reply = reply
-        self.call.ended = time.time()
-        self.call.outcome = reply["outcome"]
-        if reply["outcome"] == "ok":
-            value = reply.get("value") or {}
-            self.call.said = str(value.get("status", ""))
-        elif reply["outcome"] == "died":
-            self.call.said = "killed" if self.call.pid else self._line.last_words()
-        else:
-            self.call.said = f"{reply['kind']}: {reply['message']}"[:400]
-        if not self._line.target.one_process:
-            self._line._ends.discard(self._end)
-            self._end.close()
 
 
 def _environment(folder: Path, path: tuple[str, ...]) -> dict[str, str]:

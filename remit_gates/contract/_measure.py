@@ -6,18 +6,24 @@ import datetime
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
 from remit_gates.contract._lab import Lab
-from remit_gates.contract._line import DriverFailed, Line, Target
+from remit_gates.contract._line import Line, Target
 from remit_gates.contract._model import PROPERTIES, Judgement, Profile, judged
+from remit_gates.contract._order import DriverFailed
 from remit_gates.contract._probes import PROBES
 
 
 def measure(
-    target: Target, *, racers: int = 4, tries: int = 10, say: Callable[[str], None] = lambda _: None
+    target: Target,
+    *,
+    racers: int = 4,
+    tries: int = 10,
+    patience: float = 3.0,
+    say: Callable[[str], None] = lambda _: None,
 ) -> Profile:
     """Put `target` to every probe.
 
@@ -25,15 +31,17 @@ def measure(
         target: What to measure.
         racers: How many deliveries race.
         tries: How often to play what may come out either way.
+        patience: Seconds to wait for a framework to write what it has finished.
         say: Told of each probe before it begins.
 
     Raises:
         DriverFailed: The driver cannot be started, or says that it cannot be measured.
     """
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="remit-gates-contract-") as name:
-        with closing(Line(target, Path(name))) as line:
-            lab = Lab(line, racers=racers, tries=tries)
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="remit-gates-contract-"))
+        with closing(Line(target, Path(folder))) as line:
+            lab = Lab(line, racers=racers, tries=tries, patience=patience)
             lab.about = _asked(line, "describe")
             why = lab.about.get("gate") if target.gated else None
             if why:

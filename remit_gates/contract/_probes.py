@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from remit_gates.contract._consume import consume_concurrent, consume_late, consume_sequential
 from remit_gates.contract._lab import Lab, Play
-from remit_gates.contract._line import DriverFailed
+from remit_gates.contract._order import DriverFailed
 
 
 def prefix_continuation(lab: Lab) -> None:
@@ -80,7 +81,7 @@ def effect_once(lab: Lab) -> None:
             worst |= fired
             play.keep()
         if bad:
-            times = ", ".join(f"{step} fired {worst[step]}×" for step in "ab" if worst[step] > 1)
+            times = ", ".join(f"{step} fired {worst[step]}x" for step in "ab" if worst[step] > 1)
             play.fault("EO", f"{times} after SIGKILL, in {bad} of {lab.tries} tries")
     with lab.scene("SIGKILL as c begins, after an answer; then go on", "approval", "EO") as play:
         play.needs_processes()
@@ -101,7 +102,7 @@ def _effects(play: Play, steps: Sequence[str], when: str) -> None:
     fired = _counted(play, steps)
     twice = {step: fired[step] for step in steps if fired[step] > 1}
     if twice:
-        play.fault("EO", ", ".join(f"{step} fired {n}×" for step, n in twice.items()) + f" {when}")
+        play.fault("EO", ", ".join(f"{step} fired {n}x" for step, n in twice.items()) + f" {when}")
 
 
 def _counted(play: Play, steps: Sequence[str]) -> Counter[str]:
@@ -148,77 +149,6 @@ def checkpoint_validity(lab: Lab) -> None:
                 play.fault("CV", f"{what} it silently")
 
 
-def consume_sequential(lab: Lab) -> None:
-    """CO, one after the other: the second delivery comes when the first is over."""
-    with lab.scene("answered, to the end; then answered again", "approval", "CO-c", "CO-e") as play:
-        pause = play.parked()
-        play.do("answer", value="yes", delivery="d1", handle=pause)
-        play.do("answer", value="yes", delivery="d2", handle=pause)
-        _consumed(play, "sequentially", 2)
-
-
-def consume_late(lab: Lab) -> None:
-    """CO, late: the second delivery comes while the first runs, or the next question waits."""
-    title = "a second answer while the first one's b runs"
-    with lab.scene(title, "approval", "CO-c", "CO-e") as play:
-        pause, hold = play.parked(), [play.hold("b")]
-        first = play.order("answer", value="yes", delivery="d1", handle=pause, faults=hold)
-        play.held("b", first)
-        second = play.order("answer", value="yes", delivery="d2", handle=pause, faults=hold)
-        play.until(lambda: second.over or play.count("held")["b"] > 1, "what the second one does")
-        play.let_go("b")
-        first.wait()
-        second.wait()
-        _consumed(play, "late", 2)
-    title = "the same message again, when the next question waits"
-    with lab.scene(title, "twice", "CO-c", "CO-e") as play:
-        pause = play.parked()
-        for _ in range(2):
-            play.do("answer", value="yes", delivery="d1", handle=pause)
-        took, fired = play.count("took"), play.count("effect")
-        play.saw(
-            f"ask took {took['ask']}, ask2 took {took['ask2']}; b {fired['b']}, c {fired['c']}"
-        )
-        if took["ask2"]:
-            play.fault("CO-c", "late, it answered the next question")
-        elif took["ask"] > 1:
-            play.fault("CO-c", f"late, {took['ask']} of 2 took the answer")
-        if fired["c"] or fired["b"] > 1:
-            play.fault("CO-e", f"late, b {fired['b']}× and c {fired['c']}× after one answer")
-
-
-def consume_concurrent(lab: Lab) -> None:
-    """CO, at once: k deliveries in k processes, let go together."""
-    for turn in range(1, min(lab.tries, 3) + 1):
-        title = f"{lab.racers} answers at once (try {turn})"
-        with lab.scene(title, "approval", "CO-c", "CO-e") as play:
-            pause = play.parked()
-            racers = [
-                play.order("answer", wait=True, value="yes", delivery=f"d{number}", handle=pause)
-                for number in range(1, lab.racers + 1)
-            ]
-            for racer in racers:
-                racer.ready()
-            for racer in racers:
-                racer.go()
-            for racer in racers:
-                racer.wait()
-            _consumed(play, "at once", lab.racers)
-
-
-def _consumed(play: Play, when: str, deliveries: int) -> None:
-    took, fired = play.count("took")["ask"], play.count("effect")["b"]
-    outcomes = Counter(
-        pending.call.outcome for pending in play._pending if pending.call.verb == "answer"
-    )
-    told = ", ".join(f"{number} {outcome}" for outcome, number in sorted(outcomes.items()))
-    play.saw(f"{deliveries} deliveries ({told}): {took} took the answer, b fired {fired}×")
-    if took > 1:
-        play.fault("CO-c", f"{when}, {took} of {deliveries} took it")
-    if fired > 1:
-        play.fault("CO-e", f"{when}, b fired {fired}× for {deliveries}")
-
-
 def recovery_determinism(lab: Lab) -> None:
     """RD: equal durable state, written in another order, gives the same recovery."""
     title = "branches p and q finish in both orders; SIGKILL in j; then go on"
@@ -231,10 +161,12 @@ def recovery_determinism(lab: Lab) -> None:
             play.held(slow, began)
             fast = "p" if slow == "q" else "q"
             play.until(lambda: bool(play.count("effect")[fast]) or began.over, f"{fast} fires")  # noqa: B023
-            play.frontier({fast}, 0.5)  # where a branch that is done shows before its stage is
+            play.frontier(
+                {fast}, min(0.5, lab.patience)
+            )  # where a branch that is done shows before its stage is
             play.let_go(slow)
             play.held("j", began)
-            states.append(play.frontier({"p", "q"}, 3.0))
+            states.append(play.frontier({"p", "q"}))
             began.kill()
             play.let_go("j")
             before = len(play.marks())
@@ -261,7 +193,7 @@ def fork_intent(lab: Lab) -> None:
         before = len(play.marks())
         reply = play.do("fork", value="no", delivery="d2", handle=pause)
         forked = play.count("effect", before)["b"]
-        play.saw(f"the retry fired b {retried}×, the fork {forked}×")
+        play.saw(f"the retry fired b {retried}x, the fork {forked}x")
         if retried:
             play.fault("FI", "a retry is taken for a fork")
         elif not forked:
@@ -291,7 +223,7 @@ def liveness(lab: Lab) -> None:
 def _finished(play: Play, after: str) -> None:
     status = play.look()["status"]
     fired = play.count("effect")
-    play.saw(f"the run is {status}; b fired {fired['b']}×, c {fired['c']}×")
+    play.saw(f"the run is {status}; b fired {fired['b']}x, c {fired['c']}x")
     if status == "parked" and after != "an answer":
         # Asking again is no refusal: the answer is owed once more.
         play.do("answer", value="yes", delivery="d2")

@@ -26,8 +26,8 @@ def drawing(scene: Scene) -> str:
     height = TOP + ROW * len(shown) + 22
     return "".join(
         (
-            f'<div class="wide"><svg class="race" viewBox="0 0 {WIDTH} {height}" role="img"'
-            f' aria-label="{escape(_told(scene), quote=True)}">',
+            f'<div class="wide"><svg class="race" viewBox="0 0 {WIDTH} {height}"',
+            f' role="img" aria-label="{escape(_told(scene), quote=True)}">',
             *_axis(end, height),
             *(line for call in shown for line in _bar(call, rows[call.number], zero, end)),
             *(line for mark in scene.marks for line in _mark(mark, rows, zero, end)),

@@ -46,7 +46,7 @@ def mutant(name: str, say: Callable[[str], None] = lambda _: None) -> Profile:
             options={"mutant": name},
             path=(path,),
         )
-        return measure(target, racers=3, tries=1, say=say)
+        return measure(target, racers=3, tries=1, patience=0.4, say=say)
 
 
 def wrong(name: str, profile: Profile) -> list[str]:

@@ -46,6 +46,7 @@ class Reference:
         self._mutant = str(order.options.get("mutant", ""))
         self._run = order.run
         self._recovering = False
+        self._known: set[str] | None = None
 
     def describe(self) -> dict[str, Any]:
         return {
@@ -66,8 +67,8 @@ class Reference:
 
     def answer(self) -> dict[str, Any]:
         if self._mutant == "no_lock":
-            # A race that a test can count on: everybody looks before anybody takes.
-            ask = self._awaited()
+            # A race that can be counted on: everybody looks before anybody takes.
+            ask, self._known = self._awaited(), {*self._done(), *self._asks()}
             time.sleep(0.3)
             return self._take(ask)
         with self._held():
@@ -137,7 +138,7 @@ class Reference:
     def _go(self) -> dict[str, Any]:
         """Run what is not done, in order, until a question or the end."""
         again = self._recovering and self._mutant in ("replay", "prefix_replay")
-        before = set(self._done())
+        before = set(self._done()) if self._known is None else self._known
         late: list[str] = []
         for stage in self._order.stages:
             due = [step for step in stage if again or step not in before]
