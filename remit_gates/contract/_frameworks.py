@@ -58,6 +58,12 @@ FRAMEWORKS: Final[Mapping[str, Framework]] = {
             one_process=frozenset({"memory"}),
             extras=("pydantic>=2",),
         ),
+        Framework(
+            "pydantic-graph",
+            "remit_gates.contract.drivers.pydantic_graph",
+            {"file": ()},
+            ("file",),
+        ),
     )
 }
 

@@ -55,7 +55,6 @@ class Lab:
         self.scenes.append(scene)
         play = Play(self, scene)
         try:
-            play.needs(self.about.get("programs", {}).get(program))
             yield play
         except NotApplicable as finding:
             scene.skipped = str(finding)
@@ -77,6 +76,7 @@ class Play:
 
     def order(self, verb: str, *, wait: bool = False, **details: Any) -> Pending:
         """Give one order on the run."""
+        self.needs(self._lab.about.get("programs", {}).get(self.scene.program))
         self.needs(self._lab.about.get("verbs", {}).get(verb))
         pending = self._line.order(
             verb, wait=wait, run=self.run, program=self.scene.program, **details

@@ -44,7 +44,9 @@ def prefix_continuation(lab: Lab) -> None:
 
 def _recovered(play: Play, frontier: set[str]) -> None:
     before = len(play.marks())
-    play.go_on()
+    reply = play.go_on()
+    if reply["outcome"] != "ok":
+        play.saw("it did not go on")
     _prefix(play, frontier, before)
     found = [mark.value for mark in play.marks()[before:] if (mark.kind, mark.step) == ("ran", "c")]
     if "b" in frontier and any(value != "yes" for value in found):
