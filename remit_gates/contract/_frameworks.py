@@ -59,6 +59,12 @@ FRAMEWORKS: Final[Mapping[str, Framework]] = {
             extras=("pydantic>=2",),
         ),
         Framework(
+            "crewai",
+            "remit_gates.contract.drivers.crewai",
+            {"sqlite": ()},
+            ("sqlite",),
+        ),
+        Framework(
             "pydantic-graph",
             "remit_gates.contract.drivers.pydantic_graph",
             {"file": ()},
