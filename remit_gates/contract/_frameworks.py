@@ -65,6 +65,12 @@ FRAMEWORKS: Final[Mapping[str, Framework]] = {
             ("sqlite",),
         ),
         Framework(
+            "llama-index-workflows",
+            "remit_gates.contract.drivers.llama_index_workflows",
+            {"file": ()},
+            ("file",),
+        ),
+        Framework(
             "pydantic-graph",
             "remit_gates.contract.drivers.pydantic_graph",
             {"file": ()},
