@@ -65,6 +65,12 @@ FRAMEWORKS: Final[Mapping[str, Framework]] = {
             ("sqlite",),
         ),
         Framework(
+            "autogen-agentchat",
+            "remit_gates.contract.drivers.autogen_agentchat",
+            {"file": ()},
+            ("file",),
+        ),
+        Framework(
             "llama-index-workflows",
             "remit_gates.contract.drivers.llama_index_workflows",
             {"file": ()},

@@ -156,6 +156,8 @@ class Pending:
         elif reply["outcome"] == "died":
             self.call.said = "killed" if self.call.pid else self._last_words()
         else:
-            self.call.said = f"{reply['kind']}: {reply['message']}"[:400]
+            # The first line: what follows it are traces, of no use away from where they arose.
+            first = (reply["message"].splitlines() or [""])[0]
+            self.call.said = f"{reply['kind']}: {first}"[:300]
         if self._alone:
             self._end.close()
