@@ -77,6 +77,12 @@ FRAMEWORKS: Final[Mapping[str, Framework]] = {
             ("file",),
         ),
         Framework(
+            "pydantic-ai-slim",
+            "remit_gates.contract.drivers.pydantic_ai",
+            {"file": ()},
+            ("file",),
+        ),
+        Framework(
             "pydantic-graph",
             "remit_gates.contract.drivers.pydantic_graph",
             {"file": ()},

@@ -39,10 +39,9 @@ def test_every_property_is_broken_by_a_mutant() -> None:
 def test_the_self_test_says_what_it_did_not_find(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(
-        _command, "BREAKS", {"ignored_fork": frozenset({"FD"}), "": frozenset({"RD"})}
-    )
-    monkeypatch.setattr(_selftest, "BREAKS", _command.BREAKS)
+    breaks = {"ignored_fork": frozenset({"FD"}), "": frozenset({"RD"})}
+    for module in (_command, _selftest):
+        monkeypatch.setattr(module, "BREAKS", breaks)
     assert cli.main(["contract", "--self-test"]) == 1
     out = capsys.readouterr().out.splitlines()
     assert out[0].startswith("ok     ignored_fork")

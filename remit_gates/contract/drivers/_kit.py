@@ -7,6 +7,7 @@ from the ledger, a file that the framework does not know of.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import queue
@@ -185,6 +186,20 @@ VERBS: Final = (
 def ledger(folder: str | Path, run: str) -> Path:
     """The file in which the effects of `run` are counted."""
     return Path(folder) / f"ledger-{run}.jsonl"
+
+
+def adapter(name: str) -> Any:
+    """The gate's adapter of this name, which may be one of a later release than this one."""
+    return importlib.import_module(f"remit_gates.{name}")
+
+
+def no_gate(name: str) -> str | None:
+    """Why there is no gated column, if there is none."""
+    try:
+        adapter(name)
+    except ImportError as error:
+        return f"no gate: {error}"
+    return None
 
 
 def main(driver: Callable[[Order], Driver]) -> None:

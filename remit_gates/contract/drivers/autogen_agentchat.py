@@ -57,7 +57,9 @@ class Agent(BaseChatAgent):
             asks = HandoffMessage(source=step, target="user", content=step)
             return Response(chat_message=asks)
         self._order.step(step, self._value)
-        return Response(chat_message=TextMessage(source=step, content=_DONE if self._last else step))
+        return Response(
+            chat_message=TextMessage(source=step, content=_DONE if self._last else step)
+        )
 
     async def on_reset(self, cancellation_token: CancellationToken) -> None:
         self._value = None

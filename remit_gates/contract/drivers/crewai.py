@@ -20,7 +20,7 @@ from crewai.flow.flow import Flow, FlowState, and_, listen, start
 from crewai.flow.human_feedback import human_feedback
 from crewai.flow.persistence import SQLiteFlowPersistence, persist
 
-from remit_gates.contract.drivers._kit import Order, main
+from remit_gates.contract.drivers._kit import Order, adapter, main, no_gate
 
 
 _EARLIER = "no call goes back to a pause that was answered"
@@ -31,7 +31,7 @@ class State(FlowState):
 
     value: Any = None
     total: int = 0
-    done: list = []  # type: ignore[type-arg]  # noqa: RUF012 -- pydantic copies it
+    done: list = []  # type: ignore[type-arg]
 
 
 class _Asks:
@@ -55,7 +55,7 @@ class CrewAI:
             "framework": "crewai",
             "version": metadata.version("crewai"),
             "python": platform.python_version(),
-            "gate": _no_gate(),
+            "gate": no_gate("crewai"),
             "verbs": {"fork": _EARLIER, "edit_invalid": "no call edits a persisted state"},
         }
 
@@ -164,17 +164,7 @@ def _method(order: Order, step: str, before: str) -> Any:
 def _gated(order: Order, persistence: Any) -> Any:
     if not order.gated:
         return persistence
-    from remit_gates.crewai import gate
-
-    return gate(persistence)
-
-
-def _no_gate() -> str | None:
-    try:
-        import remit_gates.crewai  # noqa: F401 -- whether it is there
-    except ImportError as error:
-        return f"no gate: {error}"
-    return None
+    return adapter("crewai").gate(persistence)
 
 
 if __name__ == "__main__":

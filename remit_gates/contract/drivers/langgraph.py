@@ -183,7 +183,8 @@ def _stock(order: Order) -> Any:
         from psycopg import Connection
         from psycopg.rows import dict_row
 
-        connection: Any = Connection.connect(
+        connect: Any = Connection.connect
+        connection = connect(
             str(order.url), autocommit=True, prepare_threshold=None, row_factory=dict_row
         )
         return PostgresSaver(connection)

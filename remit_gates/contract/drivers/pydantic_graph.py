@@ -17,7 +17,7 @@ from typing import Any
 from pydantic_graph import BaseNode, End, Graph, GraphRunContext
 from pydantic_graph.persistence.file import FileStatePersistence
 
-from remit_gates.contract.drivers._kit import Order, main
+from remit_gates.contract.drivers._kit import Order, adapter, main, no_gate
 
 
 _EARLIER = "no call goes back to an earlier snapshot"
@@ -89,7 +89,7 @@ class PydanticGraph:
             "framework": "pydantic-graph",
             "version": metadata.version("pydantic-graph"),
             "python": platform.python_version(),
-            "gate": _no_gate(),
+            "gate": no_gate("pydantic_graph"),
             "programs": {"fan": "nodes run one at a time, so writes have one order"},
             "verbs": {"fork": _EARLIER, "edit_invalid": "no call edits a persisted state"},
         }
@@ -132,10 +132,10 @@ class PydanticGraph:
     def state(self) -> dict[str, Any]:
         # The file itself: loading it would take what waits in it.
         try:
-            history = json.loads(self._path.read_text())
+            history: list[dict[str, Any]] = json.loads(self._path.read_text())
         except FileNotFoundError:
             history = []
-        last = history[-1] if history else {"state": {}, "kind": "none"}
+        last: dict[str, Any] = history[-1] if history else {"state": {}, "kind": "none"}
         state = last["state"]
         node = last.get("node") or {}
         asks = []
@@ -158,18 +158,14 @@ class PydanticGraph:
     def _persistence(self) -> Any:
         persistence: Any = FileStatePersistence(self._path)
         if self._order.gated:
-            from remit_gates.pydantic_graph import gate
+            from remit_gates import Policy
 
-            persistence = gate(persistence, store=f"sqlite:///{self._order.folder}/claims.db")
+            # There is no verb for going on: who does so says it by the policy.
+            again = Policy(on_abandoned="serve", on_failure="retry")
+            policy = again if self._order.verb == "go_on" else Policy()
+            gate = adapter("pydantic_graph").gate
+            persistence = gate(persistence, policy=policy, delivery=self._order.delivery)
         return persistence
-
-
-def _no_gate() -> str | None:
-    try:
-        import remit_gates.pydantic_graph  # noqa: F401 -- whether it is there
-    except ImportError as error:
-        return f"no gate: {error}"
-    return None
 
 
 if __name__ == "__main__":
