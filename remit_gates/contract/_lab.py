@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from remit_gates.contract._line import Line
-from remit_gates.contract._model import Mark, Scene
+from remit_gates.contract._model import Mark, Scene, telling
 from remit_gates.contract._order import DriverFailed, Pending
 from remit_gates.contract.drivers._kit import PROGRAMS, ledger
 
@@ -216,4 +216,4 @@ class Play:
             call.ended = None if call.ended is None else round(call.ended - zero, 4)
         for mark in marks:
             mark.at = round(mark.at - zero, 4)
-        self.scene.calls = calls
+        self.scene.calls = telling(calls)

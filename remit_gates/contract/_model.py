@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
@@ -119,6 +119,12 @@ class Profile:
         made.judgements = {name: Judgement(**each) for name, each in document["judgements"].items()}
         made.scenes = [_scene(each) for each in document["scenes"]]
         return made
+
+
+def telling(calls: Sequence[Call]) -> list[Call]:
+    """`calls` without the looks that only waited for the next one."""
+    pairs = zip(calls, [*calls[1:], None], strict=True)
+    return [each for each, after in pairs if after is None or {each.verb, after.verb} != {"state"}]
 
 
 def unmeasured(framework: str, version: str, backend: str, column: str, why: str) -> Profile:
