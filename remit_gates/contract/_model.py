@@ -123,8 +123,12 @@ class Profile:
 
 def telling(calls: Sequence[Call]) -> list[Call]:
     """`calls` without the looks that only waited for the next one."""
-    pairs = zip(calls, [*calls[1:], None], strict=True)
-    return [each for each, after in pairs if after is None or {each.verb, after.verb} != {"state"}]
+    return [
+        call
+        for number, call in enumerate(calls, 1)
+        if {call.verb, *(after.verb for after in calls[number : number + 1])} != {"state"}
+        or number == len(calls)
+    ]
 
 
 def unmeasured(framework: str, version: str, backend: str, column: str, why: str) -> Profile:

@@ -20,6 +20,7 @@ from remit_gates.contract._model import (
     Profile,
     Scene,
     judged,
+    telling,
     unmeasured,
 )
 from remit_gates.contract._order import DriverFailed
@@ -47,6 +48,13 @@ def scene(**details: Any) -> Scene:
 )
 def test_the_verdict_follows_from_the_scenes(scenes: list[Scene], expected: str) -> None:
     assert str(judged("FD", scenes)) == expected
+
+
+def test_only_the_last_of_several_looks_is_told() -> None:
+    verbs = ["start", "state", "state", "go_on", "state", "state"]
+    calls = [Call(number, verb, 0.0) for number, verb in enumerate(verbs)]
+    assert [call.number for call in telling(calls)] == [0, 2, 3, 5]
+    assert telling([]) == []
 
 
 def profile() -> Profile:

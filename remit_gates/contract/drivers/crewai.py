@@ -68,7 +68,8 @@ class CrewAI:
 
     def answer(self) -> dict[str, Any]:
         flow = self._class().from_pending(self._order.run, self._persistence)
-        flow.resume(self._order.value)
+        options = {"remit_delivery": self._order.delivery} if self._order.gated else {}
+        flow.resume(self._order.value, **options)
         return self.state()
 
     def go_on(self) -> dict[str, Any]:

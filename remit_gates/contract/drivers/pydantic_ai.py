@@ -8,6 +8,7 @@ guide on deferred tools has it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 from importlib import metadata
@@ -68,15 +69,20 @@ class PydanticAI:
         return self._run("begin", [], None)
 
     def answer(self) -> dict[str, Any]:
-        return self._answer(self._saved(self._order.handle if self._order.bound else None))
+        # An approval names the calls that were shown; the history is the newest, unless named.
+        shown = self._saved(self._order.handle)
+        return self._answer(shown if self._order.bound else self._saved(None), shown)
 
     def go_on(self) -> dict[str, Any]:
         # A history with an open question goes on with its answer alone; without a history
         # there is nothing but to begin again.
+        if self._order.gated and self._path.exists():
+            self._release()
         return self.state() if self._path.exists() else self.start()
 
     def fork(self) -> dict[str, Any]:
-        return self._answer(self._saved(self._order.handle))
+        shown = self._saved(self._order.handle)
+        return self._answer(shown, shown)
 
     def edit_invalid(self) -> dict[str, Any]:
         raise NotImplementedError(_NO_SCHEMA)
@@ -96,9 +102,9 @@ class PydanticAI:
             "handle": str(self._path.with_suffix(f".{asks[0]}")) if asks else None,
         }
 
-    def _answer(self, history: list[Any]) -> dict[str, Any]:
-        calls = _open(history)
-        if not calls:
+    def _answer(self, history: list[Any], shown: list[Any]) -> dict[str, Any]:
+        calls = _open(shown)
+        if not _open(history):
             raise Refused("no tool call waits in the saved history")
         approved = ToolApproved(override_args={"value": self._order.value})
         results = DeferredToolResults(approvals={call.tool_call_id: approved for call in calls})
@@ -148,9 +154,21 @@ class PydanticAI:
     def _gate(self) -> dict[str, Any]:
         if not self._order.gated:
             return {}
-        store = f"sqlite:///{self._order.folder}/claims.db"
         once = adapter("pydantic_graph").ConsumeOnce
-        return {"capabilities": [once(store, delivery=self._order.delivery)]}
+        return {"capabilities": [once(self._claims, delivery=self._order.delivery)]}
+
+    def _release(self) -> None:
+        """Let what failed or was abandoned be answered again, as an operator would."""
+        from remit_gates import open_store, release
+
+        with contextlib.closing(open_store(self._claims)) as store:
+            for entry in list(store.scan("pydantic-ai")):
+                if entry.run.run.startswith(f"{self._order.run}/"):
+                    release(store, entry.run.run, framework="pydantic-ai")
+
+    @property
+    def _claims(self) -> str:
+        return f"sqlite:///{self._order.folder}/claims.db"
 
     def _saved(self, handle: str | None) -> list[Any]:
         text = Path(handle or self._path).read_bytes()

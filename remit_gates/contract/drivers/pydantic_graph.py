@@ -82,6 +82,8 @@ class PydanticGraph:
     def __init__(self, order: Order) -> None:
         self._order = order
         _orders[order.run] = order
+        # Before any call is looked up on a graph: the gate hooks into them at its import.
+        self._gate: Any = adapter("pydantic_graph").gate if order.gated else None
         self._path = Path(order.folder) / f"{order.run}.json"
 
     def describe(self) -> dict[str, Any]:
@@ -157,14 +159,15 @@ class PydanticGraph:
 
     def _persistence(self) -> Any:
         persistence: Any = FileStatePersistence(self._path)
-        if self._order.gated:
+        if self._gate is not None:
             from remit_gates import Policy
 
             # There is no verb for going on: who does so says it by the policy.
             again = Policy(on_abandoned="serve", on_failure="retry")
             policy = again if self._order.verb == "go_on" else Policy()
-            gate = adapter("pydantic_graph").gate
-            persistence = gate(persistence, policy=policy, delivery=self._order.delivery)
+            persistence = self._gate(
+                persistence, policy=policy, pause=self._order.handle, delivery=self._order.delivery
+            )
         return persistence
 
 
