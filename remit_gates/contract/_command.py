@@ -16,7 +16,7 @@ from remit_gates.contract._line import Target
 from remit_gates.contract._measure import measure
 from remit_gates.contract._model import Profile, unmeasured
 from remit_gates.contract._order import DriverFailed
-from remit_gates.contract._places import POSTGRES, postgres, progress
+from remit_gates.contract._places import POSTGRES, postgres, progress, terminable
 from remit_gates.contract._selftest import BREAKS, mutant, wrong
 from remit_gates.contract._table import document, text
 from remit_gates.errors import UsageError
@@ -108,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Carry the command out; the exit status."""
     if arguments.self_test:
         return _self_test()
-    with ExitStack() as stack:
+    with terminable(), ExitStack() as stack:
         profiles = _profiles(arguments, stack)
     if arguments.html is not None:
         arguments.html.write_text(page(profiles), "utf-8")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
+import signal
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -165,6 +168,37 @@ def test_what_cannot_be_started_was_not_measured(
     judgements = profile["judgements"].values()
     assert {each["verdict"] for each in judgements} == {"not measured"}
     assert "no-python cannot be run" in profile["judgements"]["EO"]["figure"]
+
+
+def test_a_driver_whose_framework_is_not_there_says_so(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if importlib.util.find_spec("workflows") is not None:
+        pytest.skip("it is there")
+    given = ["contract", "--framework", "llama-index-workflows", "--column", "stock"]
+    assert cli.main([*given, "--python", sys.executable]) == 1
+    out = capsys.readouterr().out
+    assert "not measured: describe: ModuleNotFoundError: No module named 'workflows'" in out
+
+
+def test_a_terminated_command_leaves_nothing_behind(tmp_path: Path) -> None:
+    pytest.importorskip("langgraph.checkpoint.sqlite")
+    given = ["contract", "--python", sys.executable, "--backend", "sqlite"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "remit_gates.cli", *given],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TMPDIR": str(tmp_path)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as command:
+        assert command.stderr is not None
+        for line in command.stderr:
+            if "effect once" in line:
+                break
+        command.send_signal(signal.SIGTERM)
+        command.stderr.read()
+        assert command.wait(60) == 128 + signal.SIGTERM
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_unknown_words_are_told(capsys: pytest.CaptureFixture[str]) -> None:
