@@ -122,7 +122,11 @@ class Profile:
 
 
 def telling(calls: Sequence[Call]) -> list[Call]:
-    """`calls` without the looks that only waited for the next one."""
+    """`calls` without the looks that only waited for the next one, and without the paths by
+    which a hold is let go, which mean nothing once it was."""
+    for call in calls:
+        for fault in call.details.get("faults", ()):
+            fault.pop("until", None)
     return [
         call
         for number, call in enumerate(calls, 1)
