@@ -9,6 +9,7 @@ import pytest
 
 from remit_gates.contract._frameworks import FRAMEWORKS
 from remit_gates.contract._model import PROPERTIES, Profile, judged
+from remit_gates.contract._table import name
 
 
 COMMITTED = profiles.committed()
@@ -18,20 +19,20 @@ def test_the_table_is_what_is_committed() -> None:
     assert profiles.BEGIN + profiles.table() + profiles.END in profiles.PAGE.read_text("utf-8")
 
 
-@pytest.mark.parametrize("profile", COMMITTED, ids=lambda each: f"{each.framework}-{each.version}")
+@pytest.mark.parametrize("profile", COMMITTED, ids=name)
 def test_a_profile_has_versions_dates_and_its_evidence(profile: Profile) -> None:
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", profile.date)
     assert profile.version[0].isdigit()
     assert set(profile.judgements) == set(PROPERTIES)
     if profile.scenes:
-        assert {name: judged(name, profile.scenes) for name in PROPERTIES} == profile.judgements
+        assert {key: judged(key, profile.scenes) for key in PROPERTIES} == profile.judgements
     verdicts = {each.verdict for each in profile.judgements.values()}
     assert "not measured" not in verdicts
 
 
 def test_each_framework_has_a_profile() -> None:
     measured = {each.framework for each in COMMITTED}
-    expected = {name.replace("pydantic-ai-slim", "pydantic-ai") for name in FRAMEWORKS}
+    expected = {each.replace("pydantic-ai-slim", "pydantic-ai") for each in FRAMEWORKS}
     assert measured == expected - {"reference"}
 
 
