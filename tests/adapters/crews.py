@@ -22,7 +22,8 @@ from crewai.state.checkpoint_config import CheckpointConfig
 from remit_gates import Policy, _liveness
 from remit_gates.crewai import gate
 from tests.adapters import flows
-from tests.adapters.flows import PATIENCE, Journal, until
+from tests.adapters.flows import Journal
+from tests.adapters.racing import PATIENCE, until
 
 
 MOST: Final = 8

@@ -10,14 +10,11 @@ every process did stands in one place.
 # pyright: reportUntypedFunctionDecorator=false
 
 import os
-import threading
-import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
 from tests.adapters.hermetic import seal
+from tests.adapters.racing import until
 
 
 seal()
@@ -26,10 +23,6 @@ from crewai.flow.async_feedback import HumanFeedbackPending  # noqa: E402
 from crewai.flow.flow import Flow, FlowState, listen, or_, start  # noqa: E402
 from crewai.flow.human_feedback import human_feedback  # noqa: E402
 from crewai.flow.persistence import persist  # noqa: E402
-
-
-PATIENCE: Final = 60.0
-"""Seconds after which something that must happen has not."""
 
 
 class Journal:
@@ -78,14 +71,6 @@ current: list[Journal] = []
 def note(flow: Any, step: str) -> None:
     """Write down that `flow` has begun `step`."""
     current[-1].note(flow.flow_id, step)
-
-
-def until(condition: Callable[[], Any]) -> None:
-    """Wait for `condition`, of which nothing tells but looking again."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "it never came to that"
-        time.sleep(0.005)
 
 
 class Asks:
@@ -257,36 +242,3 @@ def stepping(persistence: Any) -> type[Any]:
     methods = {name: vars(Steps)[name] for name in ("first", "second", "third")}
     made: type[Any] = persist(persistence)(type("Stepping", (Light, Flow), methods))
     return made
-
-
-def outcome(call: Callable[[], Any]) -> Any:
-    """What `call` returns, or the exception that it raises."""
-    try:
-        return call()
-    except Exception as error:
-        return error
-
-
-def race(*calls: Callable[[], Any]) -> list[Any]:
-    """The outcomes of `calls`, all let go at the same moment."""
-    barrier = threading.Barrier(len(calls))
-
-    def run(call: Callable[[], Any]) -> Any:
-        barrier.wait(PATIENCE)
-        return outcome(call)
-
-    with ThreadPoolExecutor(len(calls)) as pool:
-        return [*pool.map(run, calls)]
-
-
-class Background:
-    """`call` in a thread of its own, while the test does something else."""
-
-    def __init__(self, call: Callable[[], Any]) -> None:
-        self._pool = ThreadPoolExecutor(1)
-        self._future = self._pool.submit(outcome, call)
-
-    def result(self) -> Any:
-        """What came of it."""
-        self._pool.shutdown()
-        return self._future.result(PATIENCE)

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import operator
 import threading
-import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Annotated, Any, TypedDict
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import interrupt
 
-from tests.adapters.workers import PATIENCE
+from tests.adapters.racing import PATIENCE
 
 
 class State(TypedDict, total=False):
@@ -110,52 +108,3 @@ def beside(join: Node, **nodes: Any) -> Any:
 def approval(journal: Journal, then: Callable[[], Any] | None = None) -> Any:
     """The smallest gated graph: a node that asks and has an effect, and one after it."""
     return chain(ask=asks(journal, "ask", "sure?"), after=does(journal, "after", then))
-
-
-def outcome(call: Callable[[], Any]) -> Any:
-    """What `call` returns, or the exception that it raises."""
-    try:
-        return call()
-    except Exception as error:
-        return error
-
-
-def race(*calls: Callable[[], Any]) -> list[Any]:
-    """The outcomes of `calls`, all let go at the same moment."""
-    barrier = threading.Barrier(len(calls))
-
-    def run(call: Callable[[], Any]) -> Any:
-        barrier.wait(PATIENCE)
-        return outcome(call)
-
-    with ThreadPoolExecutor(len(calls)) as pool:
-        return [*pool.map(run, calls)]
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for `condition`, of which nothing tells but looking again."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "it never came to that"
-        time.sleep(0.01)
-
-
-class Background:
-    """`call` in a thread of its own, while the test does something else."""
-
-    def __init__(self, call: Callable[[], Any]) -> None:
-        self._pool = ThreadPoolExecutor(1)
-        self._future = self._pool.submit(outcome, call)
-
-    @staticmethod
-    def first(count: int, calls: list[Background]) -> None:
-        """Wait until `count` of `calls` have returned."""
-        done = as_completed((call._future for call in calls), timeout=PATIENCE)
-        for _ in range(count):
-            next(done)
-
-    def result(self) -> Any:
-        """Its outcome."""
-        found = self._future.result(PATIENCE)
-        self._pool.shutdown()
-        return found

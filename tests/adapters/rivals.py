@@ -5,11 +5,10 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 
+from tests.adapters.racing import PATIENCE
 
-PATIENCE: Final = 60.0
-"""Seconds after which something that must happen has not."""
 
 Prepare = Callable[..., Callable[[], Any]]
 """Makes ready in a racer's process, and returns what the race is."""

@@ -25,15 +25,13 @@ from examples.pydantic_graph_sql import SqlPersistence
 from remit_gates import ResumeRefused, current_claim
 from remit_gates.pydantic_graph import gate
 from remit_gates.stores import open_store
+from tests.adapters.racing import PATIENCE
 
 
 T = TypeVar("T")
 
 KINDS: Final = ("file", "sqlite", "postgres", "blob")
 """The persistences of which each racer has one of its own."""
-
-PATIENCE: Final = 60.0
-"""Seconds after which something that must happen has not."""
 
 
 @dataclass
@@ -233,14 +231,6 @@ def threads(calls: Sequence[Callable[[], Coroutine[Any, Any, Any]]]) -> list[Any
 
     with ThreadPoolExecutor(len(calls)) as pool:
         return [*pool.map(run, calls)]
-
-
-def until(condition: Callable[[], Any], what: str = "it") -> None:
-    """Wait for `condition`, of which nothing tells but looking again."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, f"never came: {what}"
-        time.sleep(0.005)
 
 
 def split(outcomes: list[Any]) -> tuple[list[Any], list[Any]]:

@@ -12,7 +12,8 @@ from remit_gates import Abandoned, AlreadyConsumed, Policy, open_store
 from remit_gates._model import RunKey
 from remit_gates.crewai import gate, release
 from tests.adapters.crews import Crew
-from tests.adapters.flows import Journal, Judging, Plain, Twice, until
+from tests.adapters.flows import Journal, Judging, Plain, Twice
+from tests.adapters.racing import until
 
 
 SHORT = 1.0

@@ -27,7 +27,8 @@ from remit_gates.errors import (
     StoreUnavailable,
     UsageError,
 )
-from tests.adapters.flows import Background, Journal, Judging, Plain, Twice, counting, outcome
+from tests.adapters.flows import Journal, Judging, Plain, Twice, counting
+from tests.adapters.racing import Background, outcome
 from tests.adapters.recorded import Recorded
 
 

@@ -21,7 +21,8 @@ from remit_gates._model import RunKey
 from remit_gates.crewai import gate
 from remit_gates.errors import AlreadyConsumed, InProgress
 from tests.adapters.crews import Crew
-from tests.adapters.flows import Background, Journal, Plain, Steps, outcome, race, stepping, until
+from tests.adapters.flows import Journal, Plain, Steps, stepping
+from tests.adapters.racing import Background, outcome, race, until
 
 
 RUN = Policy(scope="run")

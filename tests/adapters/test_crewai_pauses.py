@@ -24,16 +24,8 @@ from remit_gates.errors import (
     Superseded,
     UsageError,
 )
-from tests.adapters.flows import (
-    Background,
-    Journal,
-    Light,
-    Looping,
-    Plain,
-    Twice,
-    counting,
-    outcome,
-)
+from tests.adapters.flows import Journal, Light, Looping, Plain, Twice, counting
+from tests.adapters.racing import Background, outcome
 from tests.adapters.recorded import Recorded
 
 

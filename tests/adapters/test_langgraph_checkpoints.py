@@ -8,7 +8,8 @@ import pytest
 from langgraph.types import Command
 
 from remit_gates.errors import AlreadyConsumed, InProgress, Superseded
-from tests.adapters.graphs import Background, Hold, Journal, approval, asks, chain, does, outcome
+from tests.adapters.graphs import Hold, Journal, approval, asks, chain, does
+from tests.adapters.racing import Background, outcome
 from tests.adapters.workers import Team, on
 
 

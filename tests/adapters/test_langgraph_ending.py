@@ -16,7 +16,8 @@ from remit_gates._model import RunKey
 from remit_gates._observe import Event, observed
 from remit_gates.errors import AlreadyConsumed, ClaimLost, InProgress
 from remit_gates.stores.memory import MemoryStore
-from tests.adapters.graphs import Background, Hold, Journal, asks, chain, does, outcome, until
+from tests.adapters.graphs import Hold, Journal, asks, chain, does
+from tests.adapters.racing import Background, outcome, until
 from tests.adapters.workers import Graph, Team
 
 

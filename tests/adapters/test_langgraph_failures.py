@@ -10,7 +10,8 @@ from langgraph.types import Command
 
 from remit_gates import Policy
 from remit_gates.errors import AlreadyConsumed
-from tests.adapters.graphs import Journal, asks, beside, chain, does, outcome
+from tests.adapters.graphs import Journal, asks, beside, chain, does
+from tests.adapters.racing import outcome
 from tests.adapters.workers import Team, on
 
 

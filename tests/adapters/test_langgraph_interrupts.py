@@ -10,17 +10,8 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
 from remit_gates.errors import AlreadyConsumed, InProgress, ResumeRefused
-from tests.adapters.graphs import (
-    Background,
-    Hold,
-    Journal,
-    State,
-    asks,
-    beside,
-    chain,
-    does,
-    outcome,
-)
+from tests.adapters.graphs import Hold, Journal, State, asks, beside, chain, does
+from tests.adapters.racing import Background, outcome
 from tests.adapters.workers import Team
 
 

@@ -11,7 +11,8 @@ from langgraph.types import Command
 from remit_gates._model import RunKey, Snapshot
 from remit_gates.errors import AlreadyConsumed
 from remit_gates.stores.memory import MemoryStore
-from tests.adapters.graphs import Background, Hold, Journal, asks, chain, does
+from tests.adapters.graphs import Hold, Journal, asks, chain, does
+from tests.adapters.racing import Background
 from tests.adapters.workers import Team, on
 
 

@@ -16,7 +16,8 @@ from langgraph.types import Command
 from remit_gates import Policy, current_claim
 from remit_gates._keeper import ActiveClaim
 from remit_gates.errors import AlreadyConsumed, InProgress, ResumeRefused
-from tests.adapters.graphs import Journal, State, asks, outcome, until
+from tests.adapters.graphs import Journal, State, asks
+from tests.adapters.racing import outcome, until
 from tests.adapters.test_langgraph_claims import telling
 from tests.adapters.test_langgraph_failures import Boom, failing
 from tests.adapters.test_langgraph_tickets import waiting

@@ -10,7 +10,8 @@ from langgraph.types import Command
 
 from remit_gates import current_claim
 from remit_gates.errors import AlreadyConsumed, InProgress
-from tests.adapters.graphs import Background, Hold, Journal, asks, chain, does, outcome
+from tests.adapters.graphs import Hold, Journal, asks, chain, does
+from tests.adapters.racing import Background, outcome
 from tests.adapters.workers import Team, on
 
 

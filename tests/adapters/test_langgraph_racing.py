@@ -11,17 +11,8 @@ from langgraph.types import Command
 
 from remit_gates.errors import AlreadyConsumed, InProgress, ResumeRefused
 from remit_gates.langgraph import gate
-from tests.adapters.graphs import (
-    Background,
-    Hold,
-    Journal,
-    approval,
-    asks,
-    chain,
-    does,
-    outcome,
-    race,
-)
+from tests.adapters.graphs import Hold, Journal, approval, asks, chain, does
+from tests.adapters.racing import Background, outcome, race
 from tests.adapters.workers import Team, on
 
 

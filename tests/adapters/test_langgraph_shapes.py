@@ -8,14 +8,7 @@ import pytest
 from langgraph.types import Command
 
 from remit_gates.errors import AlreadyConsumed, NotParked, ResumeRefused
-from tests.adapters.graphs import (
-    Journal,
-    State,
-    asks,
-    beside,
-    chain,
-    does,
-)
+from tests.adapters.graphs import Journal, State, asks, beside, chain, does
 from tests.adapters.workers import Team
 
 

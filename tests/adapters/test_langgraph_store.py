@@ -14,7 +14,8 @@ from remit_gates._observe import Event, observed
 from remit_gates.errors import AlreadyConsumed, StoreUnavailable
 from remit_gates.stores.memory import MemoryStore
 from tests.adapters.graphs import Journal, approval, asks, chain
-from tests.adapters.workers import PATIENCE, Team
+from tests.adapters.racing import PATIENCE
+from tests.adapters.workers import Team
 
 
 YES: Any = Command(resume="yes")

@@ -19,19 +19,8 @@ from remit_gates.errors import (
     UsageError,
 )
 from remit_gates.langgraph import Ticket, atickets, gate, tickets
-from tests.adapters.graphs import (
-    Background,
-    Hold,
-    Journal,
-    approval,
-    asks,
-    beside,
-    chain,
-    does,
-    outcome,
-    race,
-    until,
-)
+from tests.adapters.graphs import Hold, Journal, approval, asks, beside, chain, does
+from tests.adapters.racing import Background, outcome, race, until
 from tests.adapters.test_langgraph_failures import Boom, failing
 from tests.adapters.workers import Graph, Team, on
 

@@ -15,7 +15,8 @@ from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, Send, interrupt
 
 from remit_gates.errors import AlreadyConsumed
-from tests.adapters.graphs import Journal, race
+from tests.adapters.graphs import Journal
+from tests.adapters.racing import race
 from tests.adapters.workers import Graph, Team
 
 

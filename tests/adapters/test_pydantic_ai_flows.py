@@ -45,7 +45,8 @@ from tests.adapters.agents import (
     split,
     stand_still,
 )
-from tests.adapters.rivals import PATIENCE, Rivals
+from tests.adapters.racing import PATIENCE
+from tests.adapters.rivals import Rivals
 
 
 @pytest.fixture

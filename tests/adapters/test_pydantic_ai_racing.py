@@ -27,7 +27,8 @@ from tests.adapters.agents import (
     run,
     split,
 )
-from tests.adapters.rivals import PATIENCE, Rivals
+from tests.adapters.racing import PATIENCE
+from tests.adapters.rivals import Rivals
 
 
 ONCE = Counter({"pay 10": 1, "pay 20": 1, "model": 2})

@@ -15,6 +15,7 @@ from pydantic_graph.persistence.file import FileStatePersistence
 from remit_gates import Policy
 from remit_gates.errors import Abandoned, AlreadyConsumed, ClaimLost, InProgress, Superseded
 from remit_gates.pydantic_graph import gate, release
+from tests.adapters.racing import until
 from tests.adapters.rivals import Rivals
 from tests.adapters.snapshots import (
     ROUTES,
@@ -29,7 +30,6 @@ from tests.adapters.snapshots import (
     stand_still,
     tasks,
     threads,
-    until,
 )
 
 

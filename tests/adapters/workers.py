@@ -13,16 +13,14 @@ import uuid
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from remit_gates.langgraph import gate, release
 from tests.adapters.kinds import KINDS, Places
+from tests.adapters.racing import PATIENCE
 
 
 T = TypeVar("T")
-
-PATIENCE: Final = 60.0
-"""Seconds after which something that must happen has not."""
 
 
 class Loop:
