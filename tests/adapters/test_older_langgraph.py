@@ -20,7 +20,7 @@ from tests.conftest import NO_CONTEXT
 from tests.servers import Postgres
 
 
-pytestmark = [pytest.mark.newest, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.newest, pytest.mark.timeout(1600)]
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 
@@ -69,7 +69,7 @@ def test_the_table_holds(release: str, postgres: Postgres, tmp_path: Path) -> No
         check=False,
         capture_output=True,
         text=True,
-        timeout=400,
+        timeout=1500,
         env={**os.environ, "REMIT_TEST_POSTGRES": postgres.url},
     )
     assert done.returncode == 0, done.stdout[-20_000:]
