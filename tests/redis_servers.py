@@ -112,8 +112,17 @@ class Given:
         self._url = url.rstrip("/")
         self._numbers = itertools.count(1)
 
+    def client(self, **options: Any) -> redis.Redis:
+        """A client of the server, for the test's own use."""
+        return redis.Redis.from_url(self.url(), **options)
+
+    def url(self, database: int = 0) -> str:
+        """URL of one database."""
+        return f"{self._url}/{database}"
+
     def create(self) -> str:
-        url = f"{self._url}/{next(self._numbers)}"
+        """URL of a database, emptied."""
+        url = self.url(next(self._numbers))
         with redis.Redis.from_url(url) as client:
             client.flushdb()
         return url

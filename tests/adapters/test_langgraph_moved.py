@@ -25,7 +25,8 @@ from tests.adapters.workers import Graph, Team, on
 
 
 SOME = pytest.mark.kinds(
-    "memory", "memory-async", "sqlite", "sqlite-async", "postgres", "postgres-async", "foreign"
+    *("memory", "memory-async", "sqlite", "sqlite-async", "postgres", "postgres-async"),
+    *("redis", "redis-async", "foreign"),
 )
 YES: Any = Command(resume="yes")
 SHORT = Policy(lease=0.05)

@@ -25,7 +25,9 @@ from tests.adapters.test_langgraph_failures import Boom, failing
 from tests.adapters.workers import Graph, Team, on
 
 
-SOME = pytest.mark.kinds("memory", "sqlite", "sqlite-async", "postgres-pool", "postgres-async")
+SOME = pytest.mark.kinds(
+    "memory", "sqlite", "sqlite-async", "postgres-pool", "postgres-async", "redis", "redis-async"
+)
 
 
 def waiting(graph: Graph, config: Any) -> tuple[Ticket, ...]:

@@ -17,6 +17,7 @@ import pytest
 
 from tests.adapters.conftest import CANNOT
 from tests.conftest import NO_CONTEXT
+from tests.redis_servers import Given, Server
 from tests.servers import Postgres
 
 
@@ -28,8 +29,9 @@ RELEASES: Final = {
     # Its SQLite saver asks aiosqlite's connection whether it is alive, as a thread can tell;
     # from 0.22 on it is no thread. Newer tool nodes want a newer LangGraph without saying so.
     "1.0.0": ["aiosqlite<0.22", "langgraph-prebuilt<1.0.2"],
-    # The last line in which the questions of one node share one id, as users have it.
-    "1.2.9": [],
+    # The last line in which the questions of one node share one id, as users have it; the
+    # Redis saver has no release for the oldest.
+    "1.2.9": ["redis>=5.2.1,<9", "langgraph-checkpoint-redis>=0.5"],
 }
 
 LEAST: Final = 400
@@ -57,7 +59,9 @@ def environment(release: str) -> Path:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_the_table_holds(release: str, postgres: Postgres, tmp_path: Path) -> None:
+def test_the_table_holds(
+    release: str, postgres: Postgres, redis_server: Server | Given, tmp_path: Path
+) -> None:
     python = environment(release)
     results = tmp_path / "results.xml"
     done = subprocess.run(
@@ -70,7 +74,11 @@ def test_the_table_holds(release: str, postgres: Postgres, tmp_path: Path) -> No
         capture_output=True,
         text=True,
         timeout=1500,
-        env={**os.environ, "REMIT_TEST_POSTGRES": postgres.url},
+        env={
+            **os.environ,
+            "REMIT_TEST_POSTGRES": postgres.url,
+            "REMIT_TEST_REDIS": redis_server.url().removesuffix("/0"),
+        },
     )
     assert done.returncode == 0, done.stdout[-20_000:]
 
@@ -80,3 +88,5 @@ def test_the_table_holds(release: str, postgres: Postgres, tmp_path: Path) -> No
     assert set(skipped) - set(too_old) <= {NO_CONTEXT}
     assert len(too_old) <= len(cases) // 10
     assert len(cases) - len(skipped) >= LEAST
+    on_redis = [case for case in cases if "[redis" in str(case.get("name"))]
+    assert (len(on_redis) >= LEAST // 4) == any("redis" in more for more in RELEASES[release])
