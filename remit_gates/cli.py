@@ -22,6 +22,7 @@ from remit_gates._cli.values import age, clean, key, limit
 from remit_gates._demo.main import RACERS, demo
 from remit_gates._phases import RunPhase
 from remit_gates.contract import _command as contract
+from remit_gates.contract import _sweep_command as sweep
 from remit_gates.errors import RemitError, UsageError
 
 
@@ -82,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"{PROG} {_version()}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _demo_parser(commands)
-    contract.add_parser(commands)
+    sweep.add_parser(contract.add_parser(commands))
 
     def command(name: str, run: _Run, summary: str, description: str) -> argparse.ArgumentParser:
         made = commands.add_parser(name, help=summary, description=description)

@@ -29,9 +29,9 @@ _ABOUT: Final = (
 )
 
 
-def add_parser(commands: Any) -> None:
+def add_parser(commands: Any) -> argparse.ArgumentParser:
     """Add `contract` to the command line."""
-    parser = commands.add_parser(
+    parser: argparse.ArgumentParser = commands.add_parser(
         "contract", help="measure what your stack does on resume", description=_ABOUT
     )
     parser.add_argument(
@@ -102,6 +102,7 @@ def add_parser(commands: Any) -> None:
         help="show that each probe finds the fault that it is for, on a reference framework",
     )
     parser.set_defaults(run=run)
+    return parser
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -34,6 +34,7 @@ class Target:
         options: What the driver needs besides.
         label: What the backend is called in a report, if not by its name.
         path: Folders for the driver to import from, besides its environment's.
+        prefix: A command that runs the interpreter's, such as one that changes the host.
     """
 
     module: str
@@ -46,6 +47,7 @@ class Target:
     options: Mapping[str, Any] | None = None
     label: str = ""
     path: tuple[str, ...] = ()
+    prefix: tuple[str, ...] = ()
 
 
 class Line:
@@ -140,7 +142,14 @@ class Line:
     def _popen(self, mode: str, end: socket.socket) -> subprocess.Popen[bytes]:
         with self._log.open("ab") as log:
             return subprocess.Popen(  # noqa: S603 -- the interpreter that was asked for
-                [self.target.python, "-m", self.target.module, mode, str(end.fileno())],
+                [
+                    *self.target.prefix,
+                    self.target.python,
+                    "-m",
+                    self.target.module,
+                    mode,
+                    str(end.fileno()),
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=log,

@@ -249,11 +249,12 @@ def _serve(end: socket.socket, driver: Callable[[Order], Driver]) -> NoReturn:
         os._exit(0)
 
     def carry_out(message: dict[str, Any]) -> None:
-        number = message["number"]
+        number, delay = message["number"], message.pop("delay", 0.0)
         try:
             made = driver(Order(**message))
             say({"number": number, "ready": os.getpid()})
             starts[number].wait(PATIENCE)
+            time.sleep(delay)
             reply = {"outcome": "ok", "value": getattr(made, message["verb"])()}
         except Exception as error:  # noqa: BLE001 -- whatever it is, the harness is told
             names = {base.__name__ for base in type(error).__mro__}
