@@ -26,6 +26,7 @@ class Framework:
         one_process: The backends that live in the memory of a process.
         forks: Whether it bears a fork after its import.
         extras: Packages that its driver needs besides.
+        package: What is installed, if it is not called as the framework is.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Framework:
     one_process: frozenset[str] = frozenset()
     forks: bool = True
     extras: tuple[str, ...] = ()
+    package: str = ""
 
 
 FRAMEWORKS: Final[Mapping[str, Framework]] = {
@@ -77,10 +79,12 @@ FRAMEWORKS: Final[Mapping[str, Framework]] = {
             ("file",),
         ),
         Framework(
-            "pydantic-ai-slim",
+            "pydantic-ai",
             "remit_gates.contract.drivers.pydantic_ai",
             {"file": ()},
             ("file",),
+            # The same, without the clients of every maker of models.
+            package="pydantic-ai-slim",
         ),
         Framework(
             "pydantic-graph",
@@ -110,4 +114,6 @@ def framework(requirement: str) -> Framework:
 def requirements(about: Framework, requirement: str) -> tuple[str, ...]:
     """All that an environment for `requirement` needs, that itself first."""
     backends = [package for needs in about.backends.values() for package in needs]
+    if about.package:
+        requirement = about.package + requirement[len(about.name) :]
     return (requirement, GATE, *about.extras, *dict.fromkeys(backends))
