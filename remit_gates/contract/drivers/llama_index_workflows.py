@@ -1,18 +1,19 @@
-"""llama-index-workflows: the context of a workflow, saved as a dictionary, is a run.
+"""LlamaIndex Workflows: snapshots of a context, in a file, are a run.
 
-The framework hands out the dictionary and keeps none itself. This driver does as its guides
-do: it saves `handler.ctx.to_dict()` at each event of the stream, into one file a run, and
-continues with `Context.from_dict`.
+A question is an `InputRequiredEvent` and its answer a `HumanResponseEvent`, in a context that
+was made of the last snapshot. Persisting is the application's: this driver keeps a snapshot
+whenever the event stream tells that a step is over, and lets the run end at a question, as
+the guides to durable workflows and to a human in the loop do. A fork starts from an earlier
+snapshot, which nothing forbids.
 """
 
 from __future__ import annotations
 
-# The framework is absent where types are checked, so its decorators have none.
-# pyright: reportUntypedFunctionDecorator=false
 import asyncio
 import json
 import os
 import platform
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -24,109 +25,108 @@ from workflows.events import (
     HumanResponseEvent,
     InputRequiredEvent,
     StartEvent,
+    StepState,
+    StepStateChanged,
     StopEvent,
 )
 
-from remit_gates.contract.drivers._kit import Order, Refused, main
+from remit_gates.contract.drivers._kit import Order, main
+
+
+_NO_EDIT = "only a step can write to a context"
 
 
 class State(BaseModel):
-    """What a run carries along."""
+    """The schema of the context's store."""
 
     value: str | None = None
     total: int = 0
     done: list[str] = []
 
 
-class Next(Event):
-    """Go to the stage number `at`."""
+class Do(Event):
+    """The step `name` of the stage `stage` is due."""
 
-    at: int
-
-
-class Branch(Event):
-    """Run one step of a stage of several."""
-
-    at: int
+    stage: int
     name: str
 
 
-class Joined(Event):
-    """One step of a stage of several is done."""
+class Done(Event):
+    """It is done."""
 
-    at: int
-
-
-class Asks(InputRequiredEvent):
-    """The question of the stage number `at`."""
-
-    at: int
+    stage: int
+    name: str
 
 
-class Answers(HumanResponseEvent):
-    """Its answer."""
+class Ask(InputRequiredEvent):
+    """A question to a human."""
 
-    at: int
-    value: str
+    stage: int
+    name: str
 
 
-class Run(Workflow):
-    """Goes through the stages of an order's program."""
+class Answer(HumanResponseEvent):
+    """What the human said; as in the guides, it does not name the question."""
 
-    order: Any
+    value: str | None
+
+
+class Stages(Workflow):
+    """The stages of a program, one after the other."""
+
+    def __init__(self, order: Order) -> None:
+        super().__init__(timeout=None)
+        self._order = order
 
     @step
-    async def begin(self, ctx: Context[State], ev: StartEvent) -> Next:
-        return Next(at=0)
+    async def begin(self, ctx: Context[State], ev: StartEvent) -> Do | Ask | StopEvent | None:
+        """Where a run begins."""
+        return self._enter(ctx, 0)
+
+    @step(num_workers=4)
+    async def act(self, ctx: Context[State], ev: Do) -> Done:
+        """One step of the program."""
+        state = await ctx.store.get_state()
+        # Off the loop, as blocking work should be.
+        await asyncio.to_thread(self._order.step, ev.name, state.value)
+        async with ctx.store.edit_state() as edited:
+            edited.done = [*edited.done, ev.name]
+            if ev.name == "bad":
+                edited.total = "lots"  # what is put to the test
+        return Done(stage=ev.stage, name=ev.name)
 
     @step
-    async def stage(self, ctx: Context[State], ev: Next) -> Next | Branch | Asks | StopEvent | None:
-        names = self.order.stages[ev.at]
-        if names[0].startswith("ask"):
-            return Asks(at=ev.at)
-        if len(names) > 1:
-            for name in names:
-                ctx.send_event(Branch(at=ev.at, name=name))
+    async def join(self, ctx: Context[State], ev: Done) -> Do | Ask | StopEvent | None:
+        """The end of a stage."""
+        if ctx.collect_events(ev, [Done] * len(self._order.stages[ev.stage])) is None:
             return None
-        await self._act(ctx, names[0])
-        return self._after(ev.at)
+        return self._enter(ctx, ev.stage + 1)
 
     @step
-    async def answered(self, ctx: Context[State], ev: Answers) -> Next | StopEvent:
-        (name,) = self.order.stages[ev.at]
-        self.order.took(name, ev.value)
+    async def answered(self, ctx: Context[State], ev: Answer) -> Do | Ask | StopEvent | None:
+        """A human answered the question that comes after what is done."""
         async with ctx.store.edit_state() as state:
+            asks = [stage[0] for stage in self._order.stages if stage[0].startswith("ask")]
+            name = next((ask for ask in asks if ask not in state.done), asks[-1])
+            self._order.took(name, ev.value)
             state.value = ev.value
             state.done = [*state.done, name]
-        return self._after(ev.at)
+        stage = next(n for n, each in enumerate(self._order.stages) if name in each)
+        return self._enter(ctx, stage + 1)
 
-    @step
-    async def branch(self, ctx: Context[State], ev: Branch) -> Joined:
-        await self._act(ctx, ev.name)
-        return Joined(at=ev.at)
-
-    @step
-    async def join(self, ctx: Context[State], ev: Joined) -> Next | StopEvent | None:
-        if ctx.collect_events(ev, [Joined] * len(self.order.stages[ev.at])) is None:
-            return None
-        return self._after(ev.at)
-
-    async def _act(self, ctx: Context[State], name: str) -> None:
-        value = (await ctx.store.get_state()).value
-        # In a thread: a step that stands still must not keep the others from being saved.
-        await asyncio.to_thread(self.order.step, name, value)
-        async with ctx.store.edit_state() as state:
-            state.done = [*state.done, name]
-            if name == "bad":
-                state.total = "lots"
-
-    def _after(self, at: int) -> Next | StopEvent:
-        last = at + 1 == len(self.order.stages)
-        return StopEvent(result="done") if last else Next(at=at + 1)
+    def _enter(self, ctx: Context[State], stage: int) -> Do | Ask | StopEvent | None:
+        if stage == len(self._order.stages):
+            return StopEvent(result="done")
+        first, *others = self._order.stages[stage]
+        if first.startswith("ask"):
+            return Ask(stage=stage, name=first)
+        for other in others:
+            ctx.send_event(Do(stage=stage, name=other))
+        return Do(stage=stage, name=first)
 
 
 class LlamaIndexWorkflows:
-    """One order on one file."""
+    """One order on one file of snapshots."""
 
     def __init__(self, order: Order) -> None:
         self._order = order
@@ -137,81 +137,87 @@ class LlamaIndexWorkflows:
             "framework": "llama-index-workflows",
             "version": metadata.version("llama-index-workflows"),
             "python": platform.python_version(),
-            "gate": "there is no gate for it",
-            "verbs": {"edit_invalid": "no call edits a saved context"},
+            "gate": "there is no gate for LlamaIndex Workflows",
+            "verbs": {"edit_invalid": _NO_EDIT},
         }
 
     def setup(self) -> None:
         """Nothing to set up."""
 
     def start(self) -> dict[str, Any]:
-        return self._run(None, None)
+        return self._run(None)
 
     def answer(self) -> dict[str, Any]:
-        saved = self._saved(self._order.handle if self._order.bound else None)
-        if not saved["asks"]:
-            raise Refused("no question waits in the saved context")
-        at = saved["at"]
-        return self._run(saved, Answers(at=at, value=self._order.value or ""))
+        return self._run(self._last(), Answer(value=self._order.value))
 
     def go_on(self) -> dict[str, Any]:
-        return self._run(self._saved(None), None)
+        # Where there is no snapshot yet, there is nothing to do but to begin.
+        return self._run(self._last())
 
     def fork(self) -> dict[str, Any]:
-        saved = self._saved(self._order.handle)
-        return self._run(saved, Answers(at=saved["at"], value=self._order.value or ""))
+        earlier = self._snapshots()[self._order.handle]
+        self._path = self._path.with_suffix(f".{self._order.number}.json")
+        return self._run(earlier, Answer(value=self._order.value))
 
     def edit_invalid(self) -> dict[str, Any]:
-        raise NotImplementedError("no call edits a saved context")
+        raise NotImplementedError(_NO_EDIT)
 
     def state(self) -> dict[str, Any]:
-        if not self._path.exists():
+        snapshots = self._snapshots()
+        if not snapshots:
             return {"status": "absent", "asks": [], "done": [], "valid": True, "handle": None}
-        saved = self._saved(None)
-        data = saved["context"]["state"]["state_data"]
-        state = json.loads(data)["value"] if data else {}
-        finished = saved["finished"]
+        last = snapshots[-1]
+        state = json.loads(last["context"]["state"]["state_data"])["value"]
+        asks = [last["ask"]] if last["ask"] else []
+        status = "parked" if asks else "finished" if last["over"] else "unfinished"
         return {
-            "status": "finished" if finished else "parked" if saved["asks"] else "unfinished",
-            "asks": saved["asks"],
-            "done": sorted(set(state.get("done", []))),
-            "valid": isinstance(state.get("total", 0), int),
-            "handle": str(self._path.with_suffix(f".{saved['at']}")) if saved["asks"] else None,
+            "status": status,
+            "asks": asks,
+            "done": sorted(set(state["done"])),
+            "valid": isinstance(state["total"], int),
+            "handle": len(snapshots) - 1,
         }
 
-    def _run(self, saved: dict[str, Any] | None, answer: Answers | None) -> dict[str, Any]:
-        asyncio.run(self._through(saved, answer))
+    def _run(self, snapshot: dict[str, Any] | None, answer: Answer | None = None) -> dict[str, Any]:
+        asyncio.run(self._go(snapshot, answer))
         return self.state()
 
-    async def _through(self, saved: dict[str, Any] | None, answer: Answers | None) -> None:
-        workflow = Run(timeout=None)
-        workflow.order = self._order
-        if saved is None:
-            handler: Any = workflow.run()
-        else:
-            handler = workflow.run(ctx=Context.from_dict(workflow, saved["context"]))
+    async def _go(self, snapshot: dict[str, Any] | None, answer: Answer | None) -> None:
+        workflow = Stages(self._order)
+        ctx = None if snapshot is None else Context.from_dict(workflow, snapshot["context"])
+        handler = workflow.run() if ctx is None else workflow.run(ctx=ctx)
         if answer is not None:
             handler.ctx.send_event(answer)
         async for event in handler.stream_events(expose_internal=True):
-            asks = [self._order.stages[event.at][0]] if isinstance(event, Asks) else []
-            finished = type(event) is StopEvent
-            self._save(handler.ctx.to_dict(), asks, getattr(event, "at", 0), finished=finished)
-            if asks:
+            if isinstance(event, Ask):
+                self._keep(handler, ask=event.name)
                 await handler.cancel_run()
                 return
+            if isinstance(event, StepStateChanged) and event.step_state is StepState.NOT_RUNNING:
+                self._keep(handler)
         await handler
+        self._keep(handler, over=True)
 
-    def _save(self, context: Any, asks: list[str], at: int, *, finished: bool) -> None:
-        document = {"context": context, "asks": asks, "at": at, "finished": finished}
-        fresh = self._path.with_suffix(f".{os.getpid()}")
-        fresh.write_text(json.dumps(document))
-        if asks:
-            self._path.with_suffix(f".{at}").write_text(json.dumps(document))
-        fresh.replace(self._path)
+    def _keep(self, handler: Any, *, ask: str = "", over: bool = False) -> None:
+        context = handler.ctx.to_dict()
+        if not context["is_running"] and not over:
+            # A run that failed. Its context would begin anew, and the one before it goes on.
+            return
+        entry = {"context": context, "ask": ask, "over": over}
+        with self._path.open("a") as file:
+            file.write(json.dumps(entry) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
 
-    def _saved(self, handle: str | None) -> dict[str, Any]:
-        saved: dict[str, Any] = json.loads(Path(handle or self._path).read_text())
-        return saved
+    def _last(self) -> dict[str, Any] | None:
+        snapshots = self._snapshots()
+        return snapshots[-1] if snapshots else None
+
+    def _snapshots(self) -> list[dict[str, Any]]:
+        with suppress(FileNotFoundError):
+            text = self._path.read_text()
+            return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+        return []
 
 
 if __name__ == "__main__":
