@@ -51,8 +51,29 @@ def test_the_published_sweep_is_whole_and_told() -> None:
             if each.column == column
         ]
         assert found == every
-    page = " ".join((ROOT / "docs" / "contract.md").read_text("utf-8").split())
+    page = (ROOT / "docs" / "contract.md").read_text("utf-8")
     stock, gated = body["summary"]["stock"], body["summary"]["gated"]
-    assert f"saturated in {stock['saturated']} of {stock['cells']} cells" in page
-    assert f"exactly once in {gated['once']} of {gated['cells']} cells" in page
-    assert f"{stock['effects']} effects for {stock['deliveries']} deliveries" in page
+    assert (
+        f"| stock | {stock['deliveries']} | {stock['effects']} | {stock['saturated']} of 40 cells |"
+        f" {stock['once']} of 40 |"
+    ) in page
+    assert (
+        f"| gated | {gated['deliveries']} | {gated['effects']} | {gated['saturated']} of 40 |"
+        f" {gated['once']} of 40 |"
+    ) in page
+    assert all(f"{count} `{name}`" in page for name, count in gated["errors"].items())
+    stocks = [each for each in raced(path) if each.column == "stock"]
+    assert all(max(each.effects) == each.racers for each in stocks)
+    assert f"the mean of {sum(each.per_delivery >= 0.95 for each in stocks)} is at least" in page
+
+
+def test_what_is_told_of_namespaces_is_committed() -> None:
+    (path,) = set(FILES) - set(WHOLE)
+    body = json.loads(path.read_text("utf-8"))
+    stock, gated = body["summary"]["stock"], body["summary"]["gated"]
+    page = " ".join((ROOT / "docs" / "contract.md").read_text("utf-8").split())
+    told = f"stock, {stock['effects']} effects for {stock['deliveries']} deliveries"
+    assert f"{told}; gated, {gated['effects']}, exactly once in each" in page
+    assert gated["once"] == gated["cells"]
+    racers = max(each.racers for each in raced(path))
+    assert len(set(body["hosts"].values())) == racers
