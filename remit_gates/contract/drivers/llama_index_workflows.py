@@ -9,6 +9,8 @@ snapshot, which nothing forbids.
 
 from __future__ import annotations
 
+# The framework is absent where types are checked, so its decorators have none.
+# pyright: reportUntypedFunctionDecorator=false
 import asyncio
 import json
 import os
