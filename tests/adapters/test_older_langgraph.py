@@ -10,16 +10,18 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import envs
 import pytest
 
 from tests.adapters.conftest import CANNOT
 from tests.conftest import NO_CONTEXT
-from tests.redis_servers import Given, Server
 from tests.servers import Postgres
 
+
+if TYPE_CHECKING:
+    from tests.redis_servers import Given, Server
 
 pytestmark = [pytest.mark.newest, pytest.mark.timeout(1600)]
 
