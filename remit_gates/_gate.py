@@ -44,6 +44,22 @@ def find_claims_with(finder: Callable[[], ActiveClaim | None]) -> None:
         _finders.append(finder)
 
 
+def only_gated_once(what: object, **given: object) -> None:
+    """Return only if nothing is `given` for `what`, which is gated already, with options of
+    its own: a policy that is silently not the one in force would be the worst surprise.
+
+    Raises:
+        UsageError: Something is given.
+    """
+    ignored = [f"{name}=" for name, value in given.items() if value not in (None, "", Policy())]
+    if ignored:
+        raise UsageError(
+            f"This {type(what).__name__} is gated already, with options of its own, and"
+            f" {', '.join(ignored)} would be ignored. Give them to the first gate(), or gate the"
+            " original. Nothing was wrapped."
+        )
+
+
 def current_claim() -> ActiveClaim | None:
     """The claim under which the calling code runs; None outside any gated run.
 

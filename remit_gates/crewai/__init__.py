@@ -21,6 +21,7 @@ except ImportError:
         "CrewAI is not installed. Install it with: pip install 'remit-gates[crewai]'"
     ) from None
 
+from remit_gates._gate import only_gated_once
 from remit_gates._gate import release as _release
 from remit_gates._model import Record, RunKey
 from remit_gates._policy import Policy
@@ -65,6 +66,7 @@ def gate(
         MissingExtra: An optional dependency is not installed.
     """
     if _gated(persistence):
+        only_gated_once(persistence, store=store, policy=policy, namespace=namespace, secret=secret)
         return persistence
     if not isinstance(persistence, FlowPersistence):
         raise UsageError(

@@ -21,6 +21,7 @@ except ImportError:
     ) from None
 
 from remit_gates._drive import adrive, drive
+from remit_gates._gate import only_gated_once
 from remit_gates._gate import release as _release
 from remit_gates._history import Attempt
 from remit_gates._keeper import StorePort
@@ -80,6 +81,14 @@ def gate(
         UnsupportedVersion: The installed LangGraph cannot be gated.
     """
     if gated(saver):
+        only_gated_once(
+            saver,
+            store=store,
+            policy=policy,
+            namespace=namespace,
+            validate=validate,
+            secret=secret,
+        )
         return saver
     if not isinstance(saver, BaseCheckpointSaver):
         raise UsageError(

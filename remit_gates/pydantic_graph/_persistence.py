@@ -14,7 +14,7 @@ import wrapt
 from pydantic_graph.persistence import BaseStatePersistence, NodeSnapshot
 
 from remit_gates._drive import adrive
-from remit_gates._gate import find_claims_with
+from remit_gates._gate import find_claims_with, only_gated_once
 from remit_gates._passage import Denied
 from remit_gates._policy import Policy
 from remit_gates._refusal import refusal
@@ -140,6 +140,7 @@ def gated(
     """See `remit_gates.pydantic_graph.gate`."""
     options = Request(pause=pause, delivery=delivery, actor=actor)
     if is_gated(persistence):
+        only_gated_once(persistence, store=store, policy=policy, namespace=namespace, run=run)
         binding = persistence._self_access.binding
         return persistence if options == Request() else GatedPersistence(Access(binding, options))
     if not isinstance(persistence, BaseStatePersistence):

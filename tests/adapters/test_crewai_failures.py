@@ -315,6 +315,8 @@ def test_what_is_no_persistence_is_refused(path: str) -> None:
     bare = SQLiteFlowPersistence(path)
     gated = gate(bare)
     assert gate(gated) is gated
+    with pytest.raises(UsageError, match=r"gated already.*policy="):
+        gate(gated, policy=Policy(lease=5.0))
     assert isinstance(gated, SQLiteFlowPersistence)
     with pytest.raises(UsageError, match="not str"):
         gate("flows.db")

@@ -11,6 +11,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
+from remit_gates import Policy
 from remit_gates._model import Record
 from remit_gates.errors import (
     AlreadyConsumed,
@@ -135,6 +136,10 @@ def test_a_gate_offers_what_its_saver_can_do(team: Team) -> None:
 def test_a_gated_saver_is_gated_once(team: Team) -> None:
     saver = team.worker().saver
     assert gate(saver) is saver
+    assert gate(saver, policy=Policy()) is saver
+    for given in ({"policy": Policy(lease=5.0)}, {"secret": "k"}, {"store": "memory://"}):
+        with pytest.raises(UsageError, match=f"gated already.*{next(iter(given))}="):
+            gate(saver, **given)
 
 
 def test_the_saver_that_was_passed_stays_as_it_is() -> None:

@@ -46,6 +46,8 @@ def test_it_is_what_it_was_made_from(place: Place) -> None:
     assert isinstance(gated, BaseStatePersistence)
     assert gated.json_file == bare.json_file
     assert gate(gated) is gated
+    with pytest.raises(UsageError, match=r"gated already.*policy="):
+        gate(gated, policy=Policy(lease=5.0))
     assert "FileStatePersistence" in repr(gated)
 
     class Holder(BaseModel):
