@@ -16,7 +16,7 @@ from remit_gates.contract._line import Target
 from remit_gates.contract._measure import measure
 from remit_gates.contract._model import Profile, unmeasured
 from remit_gates.contract._order import DriverFailed
-from remit_gates.contract._places import POSTGRES, postgres, progress, terminable
+from remit_gates.contract._places import POSTGRES, REDIS, postgres, progress, redis, terminable
 from remit_gates.contract._selftest import BREAKS, mutant, wrong
 from remit_gates.contract._table import document, text
 from remit_gates.errors import UsageError
@@ -27,6 +27,10 @@ _ABOUT: Final = (
     " two obligations, with processes that are really killed, and effects counted where the"
     " framework cannot see them. Stock and gated side by side. Needs no model."
 )
+
+
+_SERVERS: Final = {"postgres": postgres, "redis": redis}
+"""Where a backend that is a server comes from."""
 
 
 def add_parser(commands: Any) -> argparse.ArgumentParser:
@@ -45,8 +49,9 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
         "--backend",
         action="append",
         metavar="NAME",
-        help="memory, sqlite or postgres; may be repeated (default: those that need no server)."
-        f" postgres uses the database that {POSTGRES} names, or else an embedded one",
+        help="memory, sqlite, postgres or redis; may be repeated (default: those that need no"
+        f" server). postgres uses the database that {POSTGRES} names, or else an embedded one;"
+        f" redis the server that {REDIS} names",
     )
     parser.add_argument(
         "--target",
@@ -132,8 +137,8 @@ def _profiles(arguments: argparse.Namespace, stack: ExitStack) -> list[Profile]:
             profiles.append(unmeasured(about.name, requirement, "", "", str(failure)))
             continue
         for backend in _backends(arguments, about):
-            if backend == "postgres" and backend not in urls:
-                urls[backend] = stack.enter_context(postgres())
+            if backend in _SERVERS and backend not in urls:
+                urls[backend] = stack.enter_context(_SERVERS[backend]())
             for column in columns:
                 target = Target(
                     module=about.driver,
@@ -173,7 +178,8 @@ def _python(arguments: argparse.Namespace, about: Framework, requirement: str) -
         return sys.executable
     folder = arguments.envs or cache()
     with progress(requirement) as say:
-        return environment(folder, requirements(about, requirement), say)
+        needs = requirements(about, requirement, arguments.backend or ())
+        return environment(folder, needs, say)
 
 
 def _backends(arguments: argparse.Namespace, about: Framework) -> Sequence[str]:

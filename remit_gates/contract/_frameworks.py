@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,6 +24,7 @@ class Framework:
         backends: Where it can keep runs, and the packages that each needs.
         usual: The backends that are measured when none is named: those that need no server.
         one_process: The backends that live in the memory of a process.
+        asked: The backends whose packages are installed only if they are asked for.
         forks: Whether it bears a fork after its import.
         extras: Packages that its driver needs besides.
         package: What is installed, if it is not called as the framework is.
@@ -34,6 +35,7 @@ class Framework:
     backends: Mapping[str, tuple[str, ...]]
     usual: tuple[str, ...]
     one_process: frozenset[str] = frozenset()
+    asked: frozenset[str] = frozenset()
     forks: bool = True
     extras: tuple[str, ...] = ()
     package: str = ""
@@ -55,9 +57,12 @@ FRAMEWORKS: Final[Mapping[str, Framework]] = {
                 "memory": (),
                 "sqlite": ("langgraph-checkpoint-sqlite",),
                 "postgres": ("langgraph-checkpoint-postgres", "psycopg[binary]>=3.2.2"),
+                "redis": ("langgraph-checkpoint-redis>=0.5", "redis>=5.2.1"),
             },
             ("memory", "sqlite"),
             one_process=frozenset({"memory"}),
+            # Not every release of the framework has a saver for it.
+            asked=frozenset({"redis"}),
             extras=("pydantic>=2",),
         ),
         Framework(
@@ -111,9 +116,16 @@ def framework(requirement: str) -> Framework:
     return FRAMEWORKS[name]
 
 
-def requirements(about: Framework, requirement: str) -> tuple[str, ...]:
-    """All that an environment for `requirement` needs, that itself first."""
-    backends = [package for needs in about.backends.values() for package in needs]
+def requirements(about: Framework, requirement: str, wanted: Iterable[str] = ()) -> tuple[str, ...]:
+    """All that an environment for `requirement` needs, that itself first.
+
+    Args:
+        about: The framework.
+        requirement: Which release of it.
+        wanted: The backends that are asked for.
+    """
+    kept = [name for name in about.backends if name not in about.asked or name in wanted]
+    backends = [package for name in kept for package in about.backends[name]]
     if about.package:
         requirement = about.package + requirement[len(about.name) :]
     return (requirement, GATE, *about.extras, *dict.fromkeys(backends))

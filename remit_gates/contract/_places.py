@@ -12,10 +12,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from remit_gates.errors import MissingExtra
+from remit_gates.errors import MissingExtra, UsageError
 
 
 POSTGRES: Final = "REMIT_CONTRACT_POSTGRES"
+REDIS: Final = "REMIT_CONTRACT_REDIS"
 
 
 @contextmanager
@@ -42,6 +43,18 @@ def postgres() -> Iterator[str]:
             yield server.get_uri()
         finally:
             server.cleanup()
+
+
+@contextmanager
+def redis() -> Iterator[str]:
+    """The address of a Redis server: the one that was given."""
+    given = os.environ.get(REDIS)
+    if not given:
+        raise UsageError(
+            f"--backend redis needs a server with RediSearch and RedisJSON, such as Redis 8: set"
+            f" {REDIS} to the URL of one that may be filled with runs. Nothing was measured."
+        )
+    yield given
 
 
 @contextmanager

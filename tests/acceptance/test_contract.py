@@ -100,6 +100,26 @@ def test_the_evidence_is_kept(measured: Any) -> None:
         assert len(killed) >= 5
 
 
+def test_gated_langgraph_keeps_it_all_on_redis_too(
+    redis_stack_url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("langgraph.checkpoint.redis")
+    monkeypatch.setenv("REMIT_CONTRACT_REDIS", redis_stack_url)
+    given = ["contract", "--python", sys.executable, "--backend", "redis", "--column", "gated"]
+    assert cli.main([*given, "--racers", "3", "--tries", "1", "--json"]) == 0
+    (found,) = map(Profile.of, json.loads(capsys.readouterr().out)["profiles"])
+    assert found.violated() <= {"EO"}
+    assert {each.verdict for each in found.judgements.values()} <= {"holds", "violated"}
+
+
+def test_redis_is_measured_only_where_a_server_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("REMIT_CONTRACT_REDIS", raising=False)
+    assert cli.main(["contract", "--python", sys.executable, "--backend", "redis"]) == 2
+    assert "REMIT_CONTRACT_REDIS" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("viewport", [(1280, 900), (390, 844)], ids=["desktop", "narrow"])
 def test_the_page_opens_each_cell_in_a_browser(measured: Any, viewport: tuple[int, int]) -> None:
     playwright = pytest.importorskip("playwright.sync_api")

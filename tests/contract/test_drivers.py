@@ -106,3 +106,7 @@ def test_a_framework_may_be_installed_under_another_name() -> None:
     about = FRAMEWORKS["pydantic-ai"]
     assert requirements(about, "pydantic-ai==2.68.0")[0] == "pydantic-ai-slim==2.68.0"
     assert requirements(FRAMEWORKS["crewai"], "crewai==1.15.2")[0] == "crewai==1.15.2"
+    usual = requirements(FRAMEWORKS["langgraph"], "langgraph")
+    assert not any("redis" in each for each in usual)
+    asked = requirements(FRAMEWORKS["langgraph"], "langgraph", ["redis"])
+    assert {*asked} > {*usual}

@@ -151,6 +151,7 @@ def _node(order: Order, step: str) -> Callable[[State], dict[str, Any]]:
 _SAVERS = {
     "sqlite": ("langgraph-checkpoint-sqlite",),
     "postgres": ("langgraph-checkpoint-postgres", "psycopg"),
+    "redis": ("langgraph-checkpoint-redis", "redis"),
 }
 
 
@@ -188,6 +189,13 @@ def _stock(order: Order) -> Any:
             str(order.url), autocommit=True, prepare_threshold=None, row_factory=dict_row
         )
         return PostgresSaver(connection)
+    if order.backend == "redis":
+        from langgraph.checkpoint.redis import RedisSaver
+
+        saver = RedisSaver(str(order.url))
+        # Each one has to be set up, whether or not its indexes are there.
+        saver.setup()
+        return saver
     raise ValueError(f"the LangGraph driver knows no backend {order.backend!r}")
 
 
