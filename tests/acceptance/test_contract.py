@@ -142,12 +142,16 @@ def test_the_page_opens_each_cell_in_a_browser(measured: Any, viewport: tuple[in
         page.click("a[href='#p0-CO-e']")
         panel = page.locator("#p0-CO-e")
         assert panel.is_visible()
-        assert "at once, b fired 3x for 3" in panel.inner_text()
+        stock = measured[1][0]
+        assert stock.judgements["CO-e"].figure in panel.inner_text()
         race = panel.locator("article", has_text="3 answers at once (try 1)")
+        (scene,) = (one for one in stock.scenes if one.title.startswith("3 answers at once (try 1"))
+        fired = [mark for mark in scene.marks if mark.kind == "effect" and mark.step in ("b", "c")]
+        got_in = sum(mark.step == "b" for mark in fired)
         assert race.locator("svg.race rect.bar").count() == 3
-        assert race.locator("svg.race circle.effect").count() == 6  # b and c, three times
+        assert race.locator("svg.race circle.effect").count() == len(fired) > 0
         race.locator("summary").click()
-        assert race.locator("td", has_text="ok: finished").count() >= 3
+        assert race.locator("td", has_text="ok: finished").count() >= got_in
         page.click("a[href='#p1-CO-e']")
         assert page.locator(".panel:visible").count() == 1
         page.locator("#p1-CO-e .close").click()
