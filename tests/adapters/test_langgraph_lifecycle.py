@@ -137,7 +137,12 @@ def test_a_gated_saver_is_gated_once(team: Team) -> None:
     saver = team.worker().saver
     assert gate(saver) is saver
     assert gate(saver, policy=Policy()) is saver
-    for given in ({"policy": Policy(lease=5.0)}, {"secret": "k"}, {"store": "memory://"}):
+    options: list[dict[str, Any]] = [
+        {"policy": Policy(lease=5.0)},
+        {"secret": "k"},
+        {"store": "memory://"},
+    ]
+    for given in options:
         with pytest.raises(UsageError, match=f"gated already.*{next(iter(given))}="):
             gate(saver, **given)
 
