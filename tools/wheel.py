@@ -76,7 +76,7 @@ def look(built: Path) -> None:
     ours = {
         path.relative_to(envs.ROOT).as_posix()
         for path in package.rglob("*")
-        if path.is_file() and path.suffix in {".py", ".sql", ".lua", ".typed"}
+        if path.is_file() and path.suffix in {".py", ".sql", ".lua", ".typed", ".css"}
     }
     with zipfile.ZipFile(built) as archive:
         packed = {name for name in archive.namelist() if ".dist-info/" not in name}
