@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import multiprocessing
 import os
 import signal
@@ -100,8 +101,17 @@ class Doing:
         with contextlib.suppress(RuntimeError):
             flow.kickoff(inputs={"id": run, "fail": True})
         crewai_event_bus.flush()
-        (written,) = Path(folder).rglob("*.json")
-        return str(written)
+        # A thread of the bus writes it, which a flush does not always wait for.
+        until(lambda: _whole(Path(folder)), "a checkpoint")
+        return str(min(Path(folder).rglob("*.json")))
+
+
+def _whole(folder: Path) -> bool:
+    """Whether there is a checkpoint in `folder`, and it is written to its end."""
+    try:
+        return [json.loads(file.read_text("utf-8")) for file in folder.rglob("*.json")] != []
+    except ValueError:
+        return False
 
 
 def _serve(pipe: Any, folder: Path, barrier: Any) -> None:
