@@ -204,11 +204,10 @@ def _grant(record: Record, delivery: Delivery, policy: Policy, now: float) -> Gr
         after = after.with_consumption(entry)
     # What goes on with the last claim's work goes on under its key.
     left = record.left if record.claim is None else record.claim.key
-    resumes = not delivery.moved and (
-        delivery.intent is Intent.CONTINUE or (again and delivery.intent is Intent.ANSWER)
-    )
+    goes_on = delivery.intent is Intent.CONTINUE or (again and delivery.intent is Intent.ANSWER)
+    resumes = goes_on and not delivery.moved
     owed = record.owed if record.claim is None else record.claim.delivery
-    over = resumes or delivery.moved
+    over = goes_on or delivery.moved
     if over and owed != delivery.id and (owed is None or record.by_delivery(owed) is None):
         after = after.with_spent(owed)
     claim = Claim(
