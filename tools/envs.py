@@ -68,6 +68,17 @@ def install(python: Path, *wanted: str) -> None:
         run(str(python), "-m", "pip", "install", "--quiet", *wanted)
 
 
+def environment(folder: Path, *wanted: str) -> Path:
+    """The interpreter of an environment of this Python with `wanted` alone, made anew when
+    something else is wanted than what its stamp says."""
+    stamp = folder / "remit-gates.stamp"
+    if not stamp.is_file() or stamp.read_text() != "\n".join(wanted):
+        say(f"making {folder}")
+        install(create(folder, sys.executable), *wanted)
+        stamp.write_text("\n".join(wanted))
+    return executable(folder)
+
+
 def wheel(folder: Path) -> Path:
     """The wheel of this checkout, built in isolation into `folder`."""
     if uv := uv_command():

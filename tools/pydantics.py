@@ -36,7 +36,7 @@ def main() -> None:
     folder, *named = sys.argv[1:]
     failed = []
     for name in named or RELEASES:
-        python = environment(Path(folder) / f"pydantic-{name}", RELEASES[name])
+        python = envs.environment(Path(folder) / f"pydantic-{name}", RELEASES[name], *BESIDES)
         envs.say(f"{name}: {installed(python)}")
         what = name.partition("-")[0]
         tests = sorted((envs.ROOT / "tests" / "adapters").glob(f"test_pydantic_{what}_*.py"))
@@ -47,16 +47,6 @@ def main() -> None:
             failed.append(name)
     if failed:
         sys.exit(f"the tests of the pydantic adapter failed on {', '.join(failed)}")
-
-
-def environment(folder: Path, wanted: str) -> Path:
-    """The interpreter of an environment with `wanted`, made anew when that has changed."""
-    everything = (wanted, *BESIDES)
-    stamp = folder / "remit-gates.stamp"
-    if not stamp.is_file() or stamp.read_text() != "\n".join(everything):
-        envs.install(envs.create(folder, sys.executable), *everything)
-        stamp.write_text("\n".join(everything))
-    return envs.executable(folder)
 
 
 def installed(python: Path) -> str:

