@@ -13,18 +13,25 @@ from typing import Any
 import pytest
 from langgraph.types import Command
 
-from remit_gates import AlreadyConsumed, InProgress, Policy, open_store
-from remit_gates._model import Record, RunKey
+from remit_gates import AlreadyConsumed, InProgress, Policy, StoreUnavailable, open_store
+from remit_gates._model import Record, RunKey, Snapshot
 from remit_gates.langgraph import gate
 from remit_gates.stores import open_async_store
-from tests.races.graph import PATIENCE, POLL, Journal, build, config
-from tests.races.savers import async_saver
+from remit_gates.stores.sqlite import SqliteStore
+from tests.races.graph import PATIENCE, POLL, Journal, build, config, wait_for
+from tests.races.savers import async_saver, path_of
 from tests.unit.staged import Slow
 
 
 pytestmark = pytest.mark.asyncio
 
 YES: Any = Command(resume="yes")
+KEY = RunKey("langgraph", "", "r")
+
+
+def expired(seen: Snapshot) -> Snapshot | None:
+    """`seen`, where its claim's lease has run out."""
+    return seen if seen.lease_left is not None and seen.lease_left <= 0 else None
 
 
 class Bench:
@@ -74,8 +81,10 @@ async def asyncio_timeout(seconds: float) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def bench(folder: Path, url: str, **policy: Any) -> AsyncIterator[Bench]:
-    store = Slow(open_store(url))
+async def bench(
+    folder: Path, url: str, *, claims: str | None = None, **policy: Any
+) -> AsyncIterator[Bench]:
+    store = Slow(open_store(claims or url))
 
     def wrap(made: Any) -> Any:
         return gate(made, store=store, policy=Policy(**policy))
@@ -169,22 +178,48 @@ async def test_a_stream_that_is_closed_early_is_a_run_that_failed(url: str, tmp_
 async def test_an_event_loop_that_stands_still_for_three_leases_keeps_its_claim(
     url: str, tmp_path: Path
 ) -> None:
-    lease = 0.5
-    async with bench(tmp_path, url, lease=lease, on_abandoned="serve") as b:
+    lease = 1.0
+    # In a file of its own: the loop may stand still between a write of LangGraph's and its
+    # commit, which is the next test.
+    claims = url.replace("claims.db", "claims-only.db")
+    async with bench(tmp_path, url, claims=claims, lease=lease, on_abandoned="serve") as b:
         await b.parked("r")
         running = await b.begins("r")
-        with closing(open_store(url)) as store:
-            key = RunKey("langgraph", "", "r")
-            start = store.read(key).now
+        with closing(open_store(claims)) as store:
+            start = store.read(KEY).now
             least = lease
             # This is the event loop's own thread, so nothing of the loop moves meanwhile.
-            while (seen := store.read(key)).now < start + 3 * lease:
+            while (seen := store.read(KEY)).now < start + 3 * lease:
                 assert seen.lease_left is not None
                 least = min(least, seen.lease_left)
                 time.sleep(POLL)  # noqa: ASYNC251  to stand still is the point
         assert least > 0
         with pytest.raises(InProgress):
             await b.answer("r")
+        b.journal.let_go("r", "charge")
+        assert (await running)["answer"] == "yes"
+        assert b.journal.counts("r")["charge"] == 1
+
+
+async def test_a_loop_that_stands_still_in_a_commit_to_the_file_of_its_claim_takes_it_up_again(
+    sqlite_url: str, tmp_path: Path
+) -> None:
+    """SQLite has one write lock a file. Who holds it keeps the lease from being renewed, and
+    everybody else from taking the claim."""
+    async with bench(tmp_path, sqlite_url, lease=0.2, on_abandoned="serve") as b:
+        await b.parked("r")
+        running = await b.begins("r")
+        with closing(SqliteStore(path_of(sqlite_url), timeout=0.01)) as other:
+            async with b.saver.lock:
+                await b.saver.conn.execute("BEGIN IMMEDIATE")
+                held = wait_for(lambda: expired(other.read(KEY)), "the lease to run out")
+                with pytest.raises(StoreUnavailable, match="locked"):
+                    other.swap(KEY, held.version, held.record, lease=1.0)
+                await b.saver.conn.rollback()
+            while expired(seen := other.read(KEY)):
+                await asyncio.sleep(POLL)
+        assert seen.record.claim is not None
+        assert seen.record.claim.token == held.record.claim.token
         b.journal.let_go("r", "charge")
         assert (await running)["answer"] == "yes"
         assert b.journal.counts("r")["charge"] == 1
