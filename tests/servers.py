@@ -26,6 +26,24 @@ PREFIX = "remit-gates-pg-"
 """How the folder of an embedded server is called, before the pid of its session."""
 
 
+EMPTY = b"""
+SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid();
+DO $$
+DECLARE found name;
+BEGIN
+    FOR found IN SELECT nspname FROM pg_namespace
+        WHERE nspname NOT LIKE 'pg\\_%' AND nspname <> 'information_schema'
+    LOOP
+        EXECUTE format('DROP SCHEMA %I CASCADE', found);
+    END LOOP;
+END $$;
+CREATE SCHEMA public;
+GRANT USAGE ON SCHEMA public TO PUBLIC;
+"""
+"""Leaves a database as it was when it was made, with nobody connected."""
+
+
 class Postgres:
     """A Postgres server of this session.
 
@@ -36,22 +54,32 @@ class Postgres:
     def __init__(self, url: str, embedded: Any = None) -> None:
         self.url = url
         self._embedded = embedded
+        self._free: list[str] = []
 
     def create(self) -> str:
-        """URL of a new, empty database."""
+        """URL of an empty database that nobody else uses."""
+        if self._free:
+            # To make one, and to remove its files, takes ten times as long as to empty one.
+            return self._free.pop(0)
         name = f"remit_{uuid.uuid4().hex[:12]}"
         with psycopg.connect(self.url, autocommit=True) as connection:
             connection.execute(f'CREATE DATABASE "{name}"'.encode())
         return with_database(self.url, name)
 
     def drop(self, url: str) -> None:
-        """Drop a database that `create` made, whoever is still connected."""
-        if self._embedded is not None:
-            # It goes with its server, which is faster by a checkpoint.
-            return
+        """Take back a database that `create` made, whoever is still connected."""
         name = urlsplit(url).path.lstrip("/")
-        with psycopg.connect(self.url, autocommit=True) as connection:
-            connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'.encode())
+        if self._embedded is None:
+            with psycopg.connect(self.url, autocommit=True) as connection:
+                connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'.encode())
+            return
+        # One that cannot be emptied goes with its server.
+        with contextlib.suppress(psycopg.Error):
+            with psycopg.connect(self.url, autocommit=True) as connection:
+                connection.execute(f'ALTER DATABASE "{name}" RESET ALL'.encode())
+            with psycopg.connect(url, autocommit=True) as connection:
+                connection.execute(EMPTY)
+            self._free.append(url)
 
     @property
     def folder(self) -> Path:
