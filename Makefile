@@ -33,11 +33,11 @@ test: $(VENV)/.dev browser
 
 test-crewai: $(VENV)/.dev
 	@echo '· CrewAI, release by release'
-	@$(BIN)/python tools/releases.py crewai 1.15.2 newest $(ARGS)
+	@$(BIN)/python tools/releases.py crewai $(ARGS)
 
 test-pydantic: $(VENV)/.dev
 	@echo '· pydantic-graph and pydantic-ai, release by release'
-	@$(BIN)/python tools/pydantics.py $(VENV)/envs $(ARGS)
+	@$(BIN)/python tools/releases.py pydantic $(ARGS)
 
 prove: $(VENV)/.dev
 	@echo '· the models'

@@ -1,5 +1,5 @@
-"""The tests of a framework pass on each release of it that is named, in an environment of
-its own: for frameworks that are too heavy, or too particular, for the one that tests the rest.
+"""The tests of a framework pass on each release that it is said to be tried on, in an
+environment of its own, made once.
 
 A test that is skipped fails the run, so that a short run is never taken for a full one.
 """
@@ -14,59 +14,41 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import envs
+from suites import SUITES, Suite
 
 
 def main() -> None:
-    """Run the tests of a framework, its document and its examples on each release."""
+    """Test a framework on each of its releases, or on those that are named. Other words are
+    pytest's."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("framework", help="the distribution, and the extra that is named for it")
-    parser.add_argument("releases", nargs="+", help="versions, or `newest`")
-    args, more = parser.parse_known_args()
-    wanted = [*tests(args.framework), *more]
-    failed = [
-        release
-        for release in args.releases
-        if not passes(environment(args.framework, release), wanted)
-    ]
+    parser.add_argument("framework", choices=SUITES)
+    args, words = parser.parse_known_args()
+    suite = SUITES[args.framework]
+    more = [word for word in words if word not in suite.releases]
+    failed = []
+    for release in [word for word in words if word in suite.releases] or suite.releases:
+        python = environment(args.framework, suite, release)
+        envs.say(f"{release}: {installed(python, suite)}")
+        if not passes(python, [*suite.tests(release), *more]):
+            failed.append(release)
     if failed:
         sys.exit(f"{args.framework}: failed on {', '.join(failed)}")
 
 
-def tests(framework: str) -> list[str]:
-    """What tests `framework`: files, and for shared files the names of its own tests."""
-    found = {
-        folder: sorted((envs.ROOT / folder).glob(f"{prefix}{framework}{suffix}"))
-        for folder, prefix, suffix in (
-            ("tests/adapters", "test_", "_*.py"),
-            ("examples", "", "_*.py"),
-            ("docs", "", ".md"),
-        )
-    }
-    if not all(found.values()):
-        sys.exit(f"{framework} has no tests, no example or no document")
-    return [
-        *map(str, found["tests/adapters"]),
-        *(f"tests/docs/test_examples.py::test_example[{path.name}]" for path in found["examples"]),
-        *(
-            f"tests/docs/test_documents.py::test_document[docs/{path.name}]"
-            for path in found["docs"]
-        ),
-    ]
-
-
-def environment(framework: str, release: str) -> Path:
+def environment(framework: str, suite: Suite, release: str) -> Path:
     """The interpreter of an environment with `release`, made anew when it needs other things."""
     folder = Path(sys.prefix) / "envs" / f"{framework}-{release}"
-    wanted = [
-        *([] if release == "newest" else [f"{framework}=={release}"]),
-        *("--group", f"{envs.ROOT / 'pyproject.toml'}:unit"),
-        *("--editable", f"{envs.ROOT}[{framework}]"),
-    ]
-    python = envs.environment(folder, *wanted)
-    code = f"from importlib.metadata import version; print(version({framework!r}))"
-    found = subprocess.run([python, "-c", code], check=True, capture_output=True, text=True)
-    envs.say(f"{framework} {found.stdout.strip()}")
-    return python
+    return envs.environment(folder, *suite.releases[release], *suite.besides)
+
+
+def installed(python: Path, suite: Suite) -> str:
+    """The releases that an environment has."""
+    code = (
+        "from importlib.metadata import distributions as all; print(', '.join(sorted("
+        f"f'{{d.name}} {{d.version}}' for d in all() if d.name.startswith({suite.told!r}))))"
+    )
+    done = subprocess.run([python, "-c", code], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
 
 
 def passes(python: Path, arguments: list[str]) -> bool:

@@ -49,7 +49,7 @@ if importlib.util.find_spec("pydantic_ai") is None:
     collect_ignore_glob += ["test_pydantic_ai_*.py"]
 
 if importlib.util.find_spec("dbos") is None:
-    # They are run in an environment of their own: tools/pydantics.py.
+    # They are run in an environment of their own: tools/releases.py.
     collect_ignore_glob += ["test_pydantic_ai_durable.py"]
 
 EVERY = (
