@@ -8,12 +8,13 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.10; 
 	done)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo desk test test-crewai test-pydantic prove prove-full check bench lint types layers wheel pythons browser screenshot clean
+.PHONY: help demo desk test test-langgraph test-crewai test-pydantic prove prove-full check bench lint types layers wheel pythons browser screenshot clean
 
 help:
 	@echo 'make demo     one pause, many deliveries: LangGraph as it is, and gated'
 	@echo 'make desk     an example service, to click at: two workers, a Postgres of its own'
 	@echo 'make test     the whole suite; ARGS="-k name" for a part of it'
+	@echo 'make test-langgraph  its tests on older releases, each in an environment of its own'
 	@echo 'make test-crewai    CrewAI, oldest and newest, each in an environment of its own'
 	@echo 'make test-pydantic  its tests on every pydantic-graph and pydantic-ai that is gated'
 	@echo 'make prove    the models and the wider proofs; prove-full also the scaled models'
@@ -31,13 +32,17 @@ test: $(VENV)/.dev browser
 	@echo '· the whole suite'
 	@$(BIN)/python -m pytest $(ARGS)
 
+test-langgraph: $(VENV)/.dev
+	@echo '· LangGraph, release by release'
+	@PYTHONPATH=. $(BIN)/python tools/releases.py langgraph $(ARGS)
+
 test-crewai: $(VENV)/.dev
 	@echo '· CrewAI, release by release'
-	@$(BIN)/python tools/releases.py crewai $(ARGS)
+	@PYTHONPATH=. $(BIN)/python tools/releases.py crewai $(ARGS)
 
 test-pydantic: $(VENV)/.dev
 	@echo '· pydantic-graph and pydantic-ai, release by release'
-	@$(BIN)/python tools/releases.py pydantic $(ARGS)
+	@PYTHONPATH=. $(BIN)/python tools/releases.py pydantic $(ARGS)
 
 prove: $(VENV)/.dev
 	@echo '· the models'

