@@ -1,18 +1,13 @@
-"""The CrewAI releases that can be gated. Whatever is not known to work is refused with
-`UnsupportedVersion`, never served ungated."""
+"""The CrewAI releases that can be gated, and what of them is wrapped."""
 
 from __future__ import annotations
 
-import importlib
-import re
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
-from remit_gates.errors import MissingExtra, UnsupportedVersion
+from remit_gates._supported import Supported
 
 
-OLDEST: Final = (1, 15, 2)
-NEXT_MAJOR: Final = (2, 0, 0)
+CREWAI: Final = Supported("CrewAI", "crewai", "crewai", (1, 15, 2), 2)
 
 HOOKED: Final = (
     "resume",
@@ -27,29 +22,7 @@ HOOKED: Final = (
 NEEDED: Final = ("_pending_feedback_context",)
 """What else of a `Flow` the gate relies on: its private attributes."""
 
-
-def installed() -> tuple[int, int, int]:
-    """The installed CrewAI.
-
-    Raises:
-        MissingExtra: There is none.
-        UnsupportedVersion: It cannot be gated.
-    """
-    try:
-        text = version("crewai")
-    except PackageNotFoundError:
-        raise MissingExtra(
-            "CrewAI is not installed. Install it with: pip install 'remit-gates[crewai]'"
-        ) from None
-    numbers = [int(part) for part in re.findall(r"\d+", text)[:3]]
-    found = (*numbers, 0, 0, 0)[:3]
-    if not OLDEST <= found < NEXT_MAJOR:
-        raise UnsupportedVersion(
-            f"CrewAI {text} is installed, and this release gates 1.15.2 up to, but not"
-            " including, 2. Nothing was wrapped. Install a supported CrewAI, or a newer"
-            " remit-gates."
-        )
-    return found[0], found[1], found[2]
+installed = CREWAI.installed
 
 
 def hooked_class() -> type[Any]:
@@ -59,14 +32,4 @@ def hooked_class() -> type[Any]:
         UnsupportedVersion: Something is missing.
     """
     # The engine's class, below the public one: every flow runs its methods.
-    cls = getattr(importlib.import_module("crewai.flow.runtime"), "Flow", None)
-    missing = [name for name in HOOKED if not hasattr(cls, name)]
-    private = getattr(cls, "__private_attributes__", {})
-    missing += [name for name in NEEDED if name not in private]
-    if not isinstance(cls, type) or missing:
-        raise UnsupportedVersion(
-            f"CrewAI {version('crewai')} has no crewai.flow.runtime.Flow"
-            f"{'.' + missing[0] if missing and cls else ''}, which the gate hooks into. Nothing"
-            " was wrapped. Install a supported CrewAI, or a newer remit-gates."
-        )
-    return cls
+    return CREWAI.hooked_class("crewai.flow.runtime", "Flow", HOOKED, NEEDED)

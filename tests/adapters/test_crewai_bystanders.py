@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from remit_gates import _supported
 from remit_gates.crewai import _versions
 from remit_gates.errors import UnsupportedVersion
 from tests.adapters import hermetic
@@ -78,7 +79,7 @@ def test_the_guard_lets_the_machine_talk_to_itself() -> None:
 def test_a_release_that_is_not_known_is_not_wrapped(
     other: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_versions, "version", lambda name: other)
+    monkeypatch.setattr(_supported, "version", lambda name: other)
     with pytest.raises(UnsupportedVersion, match=f"CrewAI {other} is installed"):
         _versions.installed()
 

@@ -11,7 +11,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from remit_gates import Policy
+from remit_gates import Policy, _supported
 from remit_gates._model import Record
 from remit_gates.errors import (
     AlreadyConsumed,
@@ -21,7 +21,7 @@ from remit_gates.errors import (
     UnsupportedVersion,
     UsageError,
 )
-from remit_gates.langgraph import _versions, gate, release
+from remit_gates.langgraph import gate, release
 from remit_gates.langgraph._versions import HOOKS, hooked_class, installed
 from tests.adapters.foreign import ForeignSaver
 from tests.adapters.graphs import Journal, approval, asks, chain
@@ -231,7 +231,7 @@ def test_a_removed_hook_is_noticed(journal: Journal, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("text", ["0.6.11", "2.0.0", "2.1.0rc1"])
 def test_another_version_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_versions, "version", lambda name: text)
+    monkeypatch.setattr(_supported, "version", lambda name: text)
     with pytest.raises(UnsupportedVersion, match=text):
         gate(InMemorySaver())
 
@@ -240,7 +240,7 @@ def test_another_version_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) 
 def test_every_release_of_the_first_major_is_gated(
     text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_versions, "version", lambda name: text)
+    monkeypatch.setattr(_supported, "version", lambda name: text)
     assert (1, 0, 0) <= installed() < (2, 0, 0)
 
 

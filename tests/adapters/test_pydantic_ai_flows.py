@@ -23,7 +23,7 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 from pydantic_ai.models.test import TestModel
 
-from remit_gates import Policy, current_claim, open_store, release
+from remit_gates import Policy, _supported, current_claim, open_store, release
 from remit_gates._codec import encode
 from remit_gates.errors import (
     Abandoned,
@@ -33,7 +33,7 @@ from remit_gates.errors import (
     UnsupportedVersion,
     UsageError,
 )
-from remit_gates.pydantic_graph import ConsumeOnce, _versions
+from remit_gates.pydantic_graph import ConsumeOnce
 from tests.adapters.agents import (
     DRIVERS,
     Till,
@@ -481,6 +481,6 @@ def test_a_store_that_is_down(till: Till, tmp_path: Path) -> None:
 
 
 def test_another_release(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_versions, "version", lambda name: "1.79.0")
+    monkeypatch.setattr(_supported, "version", lambda name: "1.79.0")
     with pytest.raises(UnsupportedVersion):
         ConsumeOnce("memory://")

@@ -17,7 +17,7 @@ from pydantic_graph.persistence.file import FileStatePersistence
 from pydantic_graph.persistence.in_mem import FullStatePersistence, SimpleStatePersistence
 
 from examples.pydantic_graph_sql import SqlPersistence
-from remit_gates import Policy, current_claim, open_store
+from remit_gates import Policy, _supported, current_claim, open_store
 from remit_gates.errors import AlreadyConsumed, InProgress, Superseded, UsageError
 from remit_gates.pydantic_graph import _versions, gate, release
 from tests.adapters.rivals import Rivals
@@ -309,14 +309,14 @@ def test_a_persistence_of_a_later_release(monkeypatch: pytest.MonkeyPatch) -> No
 
     _versions.installed()
     for found, error in (("2.68.0", UnsupportedVersion), ("0.7.9", UnsupportedVersion)):
-        monkeypatch.setattr(_versions, "version", lambda name, found=found: found)
+        monkeypatch.setattr(_supported, "version", lambda name, found=found: found)
         with pytest.raises(error):
             gate(FullStatePersistence[Any, Any]())
 
     def none(name: str) -> str:
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(_versions, "version", none)
+    monkeypatch.setattr(_supported, "version", none)
     with pytest.raises(MissingExtra, match="remit-gates"):
         gate(FullStatePersistence[Any, Any]())
     with pytest.raises(MissingExtra, match="pydantic-ai"):

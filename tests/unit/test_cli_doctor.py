@@ -249,7 +249,7 @@ def test_frameworks_that_can_and_cannot_be_gated(
     assert "langgraph-nosuch" not in checks
     real = metadata.version
     monkeypatch.setattr(
-        "remit_gates.langgraph._versions.version",
+        "remit_gates._supported.version",
         lambda name: "2.1.0" if name == "langgraph" else real(name),
     )
     checks = checked(capsys, "memory://", 1)
