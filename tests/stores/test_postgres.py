@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import traceback
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -15,13 +13,19 @@ import psycopg_pool
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from remit_gates.errors import OutcomeUnknown, SetupRequired, StoreUnavailable, UsageError
+from remit_gates.errors import SetupRequired, StoreUnavailable, UsageError
 from remit_gates.stores import as_async_store, as_store, open_store
 from remit_gates.stores._calls import FIRST, PAGE, pages
 from remit_gates.stores.postgres import AsyncPostgresStore, PostgresStore
 from remit_gates.testing import check_store
 from tests.servers import Postgres
-from tests.stores import scripts
+from tests.stores.checks import (
+    connects_anew_in_a_fork,
+    costs,
+    serves_several_event_loops,
+    tells_async_callers_that_its_server_hangs,
+    tells_that_its_server_hangs,
+)
 from tests.stores.proxy import Proxy
 from tests.stores.records import RUN, claimed, settled
 
@@ -36,30 +40,9 @@ def store(postgres_url: str) -> PostgresStore:
 def test_each_operation_is_one_statement(store: PostgresStore, through: Proxy) -> None:
     counted = PostgresStore(through.url)
     counted.read(RUN)
-    version: int | None = None
-
-    def swap() -> None:
-        nonlocal version
-        version = counted.swap(RUN, version, claimed(1), 30.0)
-
-    operations: list[Callable[[], object]] = [
-        lambda: counted.read(RUN),
-        swap,
-        swap,
-        lambda: counted.swap(RUN, version, claimed(1), 30.0, False),
-        lambda: counted.renew(RUN, 1, 30.0),
-        lambda: list(counted.scan()),
-        lambda: counted.prune(3600.0),
-        lambda: counted.delete(RUN),
-    ]
-    counts = []
-    for operation in operations:
-        before = through.executed
-        operation()
-        counts.append(through.executed - before)
-    counted.close()
-    assert counts == [1, 1, 1, 1, 1, 1, 1, 1]
+    assert costs(counted, lambda: through.executed) == [1, 1, 1, 1, 1, 1, 1, 1]
     assert through.opened == 1
+    counted.close()
 
 
 def test_a_scan_asks_only_for_what_is_wanted(store: PostgresStore, through: Proxy) -> None:
@@ -206,55 +189,31 @@ def test_a_restart_goes_unnoticed_in_a_pool(postgres: Postgres, postgres_url: st
         assert store.swap(RUN, version, claimed(2), 30.0) is not None
 
 
-def test_a_server_that_hangs_is_told(postgres: Postgres, postgres_url: str) -> None:
-    store = PostgresStore(postgres_url, timeout=1.0)
-    store.setup()
-    version = store.swap(RUN, None, claimed(1), 30.0)
-
-    with postgres.freeze():
-        with pytest.raises(OutcomeUnknown):
-            store.swap(RUN, version, claimed(2), 30.0)
-        with pytest.raises(StoreUnavailable):
-            store.read(RUN)
-        with pytest.raises(StoreUnavailable):
-            store.renew(RUN, 1, 30.0)
-    assert store.read(RUN).version is not None
+def test_a_server_that_hangs_is_told(
+    postgres: Postgres, postgres_url: str, store: PostgresStore
+) -> None:
+    tells_that_its_server_hangs(PostgresStore(postgres_url, timeout=1.0), postgres.freeze)
     store.close()
 
 
 def test_a_server_that_hangs_is_told_to_async_callers(
-    postgres: Postgres, postgres_url: str
+    postgres: Postgres, postgres_url: str, store: PostgresStore
 ) -> None:
-    async def check() -> None:
-        store = AsyncPostgresStore(postgres_url, timeout=1.0)
-        await store.setup()
-        version = await store.swap(RUN, None, claimed(1), 30.0)
-        with postgres.freeze():
-            with pytest.raises(OutcomeUnknown):
-                await store.swap(RUN, version, claimed(2), 30.0)
-            with pytest.raises(StoreUnavailable):
-                await store.read(RUN)
-        await store.close()
-
-    asyncio.run(check())
+    store.swap(RUN, None, claimed(1), 30.0)
+    slow = AsyncPostgresStore(postgres_url, timeout=1.0)
+    asyncio.run(tells_async_callers_that_its_server_hangs(slow, postgres.freeze))
+    store.close()
 
 
 def test_a_lost_answer_to_a_read_is_asked_for_again(store: PostgresStore, through: Proxy) -> None:
     once = PostgresStore(through.url)
     once.read(RUN)
-    through.cut = b"LEFT JOIN"
-
-    def restore() -> None:
-        # The second connection is to get through.
-        while through.opened < 2:
-            pass
-        through.cut = None
-
-    thread = threading.Thread(target=restore)
-    thread.start()
+    through.cut, through.once = b"LEFT JOIN", True
     assert once.read(RUN).version is None
-    thread.join()
+    assert through.cut is None
+    assert through.opened == 2
     once.close()
+    store.close()
 
 
 def test_the_table_must_be_set_up(postgres_url: str) -> None:
@@ -311,24 +270,9 @@ def test_the_renewer_does_not_wait_for_the_pool(postgres_url: str, store: Postgr
 
 
 def test_one_async_store_in_several_event_loops(postgres_url: str, store: PostgresStore) -> None:
-    shared = AsyncPostgresStore(postgres_url)
     store.swap(RUN, None, claimed(1), 30.0)
-
-    async def several() -> list[int | None]:
-        snaps = await asyncio.gather(*(shared.read(RUN) for _ in range(8)))
-        return [snap.version for snap in snaps]
-
-    assert len({*asyncio.run(several()), *asyncio.run(several())}) == 1
-    versions: list[int | None] = []
-    threads = [
-        threading.Thread(target=lambda: versions.extend(asyncio.run(several()))) for _ in range(3)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(versions) == 24
-    assert len(set(versions)) == 1
+    shared = AsyncPostgresStore(postgres_url)
+    serves_several_event_loops(shared)
     asyncio.run(shared.close())
     store.close()
 
@@ -354,27 +298,8 @@ def test_a_cancelled_operation_leaves_the_store_whole(
 
 
 def test_a_fork_has_connections_of_its_own(postgres_url: str, store: PostgresStore) -> None:
+    connects_anew_in_a_fork(postgres_url)
     store.close()
-    out = scripts.run(
-        """
-        import os, sys
-        from remit_gates.stores.postgres import PostgresStore
-        from tests.stores.records import RUN, claimed
-
-        store = PostgresStore(sys.argv[1])
-        version = store.swap(RUN, None, claimed(1), 30.0)
-        child = os.fork()
-        if child == 0:
-            moved = store.swap(RUN, version, claimed(2), 30.0)
-            store.close()
-            os._exit(0 if moved else 1)
-        assert os.waitpid(child, 0)[1] == 0
-        print(store.read(RUN).record == claimed(2))
-        store.close()
-        """,
-        postgres_url,
-    )
-    assert out == "True"
 
 
 @pytest.mark.parametrize(

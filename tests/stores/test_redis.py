@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 import traceback
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +21,13 @@ from remit_gates.errors import (
 from remit_gates.stores import AsyncStore, Entry, as_store, open_store
 from remit_gates.stores.redis import AsyncRedisStore, RedisStore
 from tests.redis_servers import Server, Servers, redis_8, valkey
-from tests.stores import scripts
+from tests.stores.checks import (
+    connects_anew_in_a_fork,
+    costs,
+    serves_several_event_loops,
+    tells_async_callers_that_its_server_hangs,
+    tells_that_its_server_hangs,
+)
 from tests.stores.records import RUN, claimed, settled
 from tests.stores.redis_proxy import RedisProxy, redis_proxy
 
@@ -31,31 +35,10 @@ from tests.stores.redis_proxy import RedisProxy, redis_proxy
 def test_each_operation_is_one_round_trip(redis_through: RedisProxy) -> None:
     counted = RedisStore(redis_through.url)
     counted.setup()
-    version: int | None = None
-
-    def swap() -> None:
-        nonlocal version
-        version = counted.swap(RUN, version, claimed(1), 30.0)
-
-    operations: list[Callable[[], object]] = [
-        lambda: counted.read(RUN),
-        swap,
-        swap,
-        lambda: counted.swap(RUN, version, claimed(1), 30.0, False),
-        lambda: counted.renew(RUN, 1, 30.0),
-        lambda: list(counted.scan()),
-        lambda: counted.prune(3600.0),
-        lambda: counted.delete(RUN),
-    ]
-    counts = []
-    for operation in operations:
-        before = redis_through.trips
-        operation()
-        counts.append(redis_through.trips - before)
-    counted.close()
     # A scan and a prune ask for keys, and then for what they mean.
-    assert counts == [1, 1, 1, 1, 1, 2, 2, 1]
+    assert costs(counted, lambda: redis_through.trips) == [1, 1, 1, 1, 1, 2, 2, 1]
     assert redis_through.opened == 1
+    counted.close()
 
 
 @pytest.mark.parametrize("known", [False, True], ids=["cold", "warm"])
@@ -274,29 +257,9 @@ def test_killed_and_started_again_it_knows_what_it_acknowledged(own: Server) -> 
 
 
 def test_a_server_that_hangs_is_told(own: Server) -> None:
-    store = RedisStore(own.url(), timeout=0.5)
-    version = store.swap(RUN, None, claimed(1), 30.0)
-    with own.frozen():
-        with pytest.raises(OutcomeUnknown):
-            store.swap(RUN, version, claimed(2), 30.0)
-        with pytest.raises(StoreUnavailable):
-            store.read(RUN)
-        with pytest.raises(StoreUnavailable):
-            store.renew(RUN, 1, 30.0)
-    assert store.read(RUN).version is not None
-    store.close()
-
-    async def check() -> None:
-        store = AsyncRedisStore(own.url(), timeout=0.5)
-        version = (await store.read(RUN)).version
-        with own.frozen():
-            with pytest.raises(OutcomeUnknown):
-                await store.swap(RUN, version, claimed(3), 30.0)
-            with pytest.raises(StoreUnavailable):
-                await store.read(RUN)
-        await store.close()
-
-    asyncio.run(check())
+    tells_that_its_server_hangs(RedisStore(own.url(), timeout=0.5), own.frozen)
+    store = AsyncRedisStore(own.url(), timeout=0.5)
+    asyncio.run(tells_async_callers_that_its_server_hangs(store, own.frozen))
 
 
 def test_a_cancelled_operation_leaves_the_store_whole(own: Server) -> None:
@@ -323,50 +286,15 @@ def test_a_cancelled_operation_leaves_the_store_whole(own: Server) -> None:
 
 
 def test_one_async_store_in_several_event_loops(redis_url: str) -> None:
-    shared = AsyncRedisStore(redis_url)
     store = RedisStore(redis_url)
     store.swap(RUN, None, claimed(1), 30.0)
-
-    async def several() -> list[int | None]:
-        snaps = await asyncio.gather(*(shared.read(RUN) for _ in range(8)))
-        return [snap.version for snap in snaps]
-
     # Nobody closes it: an event loop that ends closes what was opened in it.
-    assert len({*asyncio.run(several()), *asyncio.run(several())}) == 1
-    versions: list[int | None] = []
-    threads = [
-        threading.Thread(target=lambda: versions.extend(asyncio.run(several()))) for _ in range(3)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(versions) == 24
-    assert len(set(versions)) == 1
+    serves_several_event_loops(AsyncRedisStore(redis_url))
     store.close()
 
 
 def test_a_fork_has_connections_of_its_own(redis_url: str) -> None:
-    out = scripts.run(
-        """
-        import os, sys
-        from remit_gates.stores.redis import RedisStore
-        from tests.stores.records import RUN, claimed
-
-        store = RedisStore(sys.argv[1])
-        version = store.swap(RUN, None, claimed(1), 30.0)
-        child = os.fork()
-        if child == 0:
-            moved = store.swap(RUN, version, claimed(2), 30.0)
-            store.close()
-            os._exit(0 if moved else 1)
-        assert os.waitpid(child, 0)[1] == 0
-        print(store.read(RUN).record == claimed(2))
-        store.close()
-        """,
-        redis_url,
-    )
-    assert out == "True"
+    connects_anew_in_a_fork(redis_url)
 
 
 @pytest.mark.parametrize(
