@@ -16,7 +16,6 @@ import shutil
 import socket
 import tempfile
 import warnings
-from pathlib import Path
 from typing import Any, Final, NoReturn
 
 
@@ -24,7 +23,6 @@ QUIET: Final = {
     "CREWAI_DISABLE_TELEMETRY": "true",
     "CREWAI_DISABLE_TRACKING": "true",
     "CREWAI_DISABLE_VERSION_CHECK": "true",
-    "CREWAI_STORAGE_DIR": "remit-gates",
     # It asks no questions then, of whatever kind of terminal.
     "CREWAI_TESTING": "true",
     "CREWAI_TRACING_ENABLED": "false",
@@ -54,7 +52,7 @@ def seal() -> None:
         atexit.register(_remove, home, os.getpid())
         os.environ["REMIT_TEST_HOME"] = home
     home = os.environ["REMIT_TEST_HOME"]
-    os.environ.update(HOME=home, XDG_DATA_HOME=str(Path(home) / "data"))
+    os.environ.update(HOME=home, XDG_DATA_HOME=f"{home}/data", CREWAI_STORAGE_DIR=f"{home}/crewai")
     for name in ("connect", "connect_ex", "sendto"):
         _guard(socket.socket, name, _address)
     for name in ("getaddrinfo", "gethostbyname", "create_connection"):

@@ -75,6 +75,17 @@ def test_the_guard_lets_the_machine_talk_to_itself() -> None:
     assert hermetic.attempts == []
 
 
+def test_what_crewai_stores_lies_in_the_tests_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from crewai.flow.flow import Flow
+
+    monkeypatch.chdir(tmp_path)
+    assert Flow().memory is not None
+    assert [*tmp_path.iterdir()] == []
+    assert (Path(os.environ["REMIT_TEST_HOME"]) / "crewai" / "memory").is_dir()
+
+
 @pytest.mark.parametrize("other", ["1.15.1", "1.14.9", "2.0.0", "2.0.0rc1"])
 def test_a_release_that_is_not_known_is_not_wrapped(
     other: str, monkeypatch: pytest.MonkeyPatch
