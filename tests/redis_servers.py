@@ -17,19 +17,18 @@ import stat
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
 
+from tests.waiting import PATIENCE, until
+
 
 PREFIX = "remit-gates-redis-"
 """How the folder of a server is called, before the pid of its session."""
-
-PATIENCE = 30.0
-"""Seconds after which a server that must be there is not."""
 
 DATABASES = 1024
 
@@ -209,23 +208,16 @@ class Servers:
                     client.execute_command("CLUSTER", "ADDSLOTSRANGE", number * share, last)
                 address = ("127.0.0.1", nodes[0].port, ports[0])
                 client.execute_command("CLUSTER", "MEET", *address)
-            _await(lambda: all(_known(client) == len(nodes) for client in clients))
+            until(lambda: all(_known(client) == len(nodes) for client in clients), "nodes to meet")
             for number, client in enumerate(clients[count:]):
                 primary = clients[number].execute_command("CLUSTER", "MYID")
                 client.execute_command("CLUSTER", "REPLICATE", primary)
-            _await(lambda: all(map(_follows, clients[count:])))
-            _await(lambda: all(_whole(client, count) for client in clients))
+            until(lambda: all(map(_follows, clients[count:])), "replicas to follow")
+            until(lambda: all(_whole(client, count) for client in clients), "a whole cluster")
         return nodes
 
     def close(self) -> None:
         self._stack.close()
-
-
-def _await(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "the cluster did not come together"
-        time.sleep(0.02)
 
 
 def _follows(client: redis.Redis) -> bool:

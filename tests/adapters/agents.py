@@ -24,7 +24,7 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 
 from remit_gates import Policy, ResumeRefused, current_claim
 from remit_gates.pydantic_graph import ConsumeOnce
-from tests.adapters.racing import PATIENCE
+from tests.waiting import PATIENCE
 
 
 @dataclass

@@ -24,7 +24,7 @@ from remit_gates import Policy, _liveness
 from remit_gates.crewai import gate
 from tests.adapters import flows
 from tests.adapters.flows import Journal
-from tests.adapters.racing import PATIENCE, until
+from tests.waiting import PATIENCE, until
 
 
 MOST: Final = 8

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.adapters.hermetic import seal
-from tests.adapters.racing import until
+from tests.waiting import until
 
 
 seal()

@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypedDict
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import interrupt
 
-from tests.adapters.racing import PATIENCE
+from tests.waiting import PATIENCE
 
 
 class State(TypedDict, total=False):

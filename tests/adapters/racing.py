@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from typing import Any, Final
+from typing import Any
 
-
-PATIENCE: Final = 60.0
-"""Seconds after which something that must happen has not."""
+from tests.waiting import PATIENCE
 
 
 def outcome(call: Callable[[], Any]) -> Any:
@@ -31,14 +28,6 @@ def race(*calls: Callable[[], Any]) -> list[Any]:
 
     with ThreadPoolExecutor(len(calls)) as pool:
         return [*pool.map(run, calls)]
-
-
-def until(condition: Callable[[], Any], what: str = "it") -> None:
-    """Wait for `condition`, of which nothing tells but looking again."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, f"it never came: {what}"
-        time.sleep(0.005)
 
 
 class Background:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tests.adapters.racing import PATIENCE
+from tests.waiting import PATIENCE
 
 
 Prepare = Callable[..., Callable[[], Any]]

@@ -25,7 +25,7 @@ from examples.pydantic_graph_sql import SqlPersistence
 from remit_gates import ResumeRefused, current_claim
 from remit_gates.pydantic_graph import gate
 from remit_gates.stores import open_store
-from tests.adapters.racing import PATIENCE
+from tests.waiting import PATIENCE
 
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from remit_gates._model import RunKey
 from remit_gates.crewai import gate, release
 from tests.adapters.crews import Crew
 from tests.adapters.flows import Journal, Judging, Plain, Twice
-from tests.adapters.racing import until
+from tests.waiting import until
 
 
 SHORT = 1.0

@@ -22,7 +22,8 @@ from remit_gates.crewai import gate
 from remit_gates.errors import AlreadyConsumed, InProgress
 from tests.adapters.crews import Crew
 from tests.adapters.flows import Journal, Plain, Steps, stepping
-from tests.adapters.racing import Background, outcome, race, until
+from tests.adapters.racing import Background, outcome, race
+from tests.waiting import until
 
 
 RUN = Policy(scope="run")

@@ -17,8 +17,9 @@ from remit_gates._observe import Event, observed
 from remit_gates.errors import AlreadyConsumed, ClaimLost, InProgress
 from remit_gates.stores.memory import MemoryStore
 from tests.adapters.graphs import Hold, Journal, asks, chain, does
-from tests.adapters.racing import Background, outcome, until
+from tests.adapters.racing import Background, outcome
 from tests.adapters.workers import Graph, Team
+from tests.waiting import until
 
 
 YES: Any = Command(resume="yes")

@@ -17,8 +17,8 @@ from starlette.testclient import TestClient
 from remit_gates.http import add_handlers, idempotency_key
 from remit_gates.langgraph import Ticket, atickets, tickets
 from tests.adapters.graphs import Hold, Journal, asks, chain, does
-from tests.adapters.racing import PATIENCE
 from tests.adapters.workers import Graph, Team, on
+from tests.waiting import PATIENCE
 
 
 def service(graph: Graph) -> Starlette:

@@ -14,8 +14,8 @@ from remit_gates._observe import Event, observed
 from remit_gates.errors import AlreadyConsumed, StoreUnavailable
 from remit_gates.stores.memory import MemoryStore
 from tests.adapters.graphs import Journal, approval, asks, chain
-from tests.adapters.racing import PATIENCE
 from tests.adapters.workers import Team
+from tests.waiting import PATIENCE
 
 
 YES: Any = Command(resume="yes")

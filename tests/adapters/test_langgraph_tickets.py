@@ -20,9 +20,10 @@ from remit_gates.errors import (
 )
 from remit_gates.langgraph import Ticket, atickets, gate, tickets
 from tests.adapters.graphs import Hold, Journal, approval, asks, beside, chain, does
-from tests.adapters.racing import Background, outcome, race, until
+from tests.adapters.racing import Background, outcome, race
 from tests.adapters.test_langgraph_failures import Boom, failing
 from tests.adapters.workers import Graph, Team, on
+from tests.waiting import until
 
 
 SOME = pytest.mark.kinds(

@@ -14,9 +14,10 @@ from remit_gates._ops import Sleep
 from remit_gates.errors import AlreadyConsumed, InProgress, ResumeRefused
 from remit_gates.langgraph import Ticket
 from tests.adapters.graphs import Hold, Journal, asks, beside, chain, does
-from tests.adapters.racing import PATIENCE, Background
+from tests.adapters.racing import Background
 from tests.adapters.test_langgraph_tickets import waiting
 from tests.adapters.workers import Team
+from tests.waiting import PATIENCE
 
 
 WAIT = Policy(on_conflict="wait")

@@ -18,7 +18,7 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter
 
 from remit_gates.pydantic_graph import ConsumeOnce
 from tests.adapters.agents import Till, agent_on, approvals, outcome, park, run
-from tests.adapters.racing import PATIENCE
+from tests.waiting import PATIENCE
 
 
 ROOT = Path(__file__).resolve().parents[2]

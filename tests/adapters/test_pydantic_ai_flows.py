@@ -45,8 +45,8 @@ from tests.adapters.agents import (
     split,
     stand_still,
 )
-from tests.adapters.racing import PATIENCE
 from tests.adapters.rivals import Rivals
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture

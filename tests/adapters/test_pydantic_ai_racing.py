@@ -27,8 +27,8 @@ from tests.adapters.agents import (
     run,
     split,
 )
-from tests.adapters.racing import PATIENCE
 from tests.adapters.rivals import Rivals
+from tests.waiting import PATIENCE
 
 
 ONCE = Counter({"pay 10": 1, "pay 20": 1, "model": 2})

@@ -15,7 +15,6 @@ from pydantic_graph.persistence.file import FileStatePersistence
 from remit_gates import Policy
 from remit_gates.errors import Abandoned, AlreadyConsumed, ClaimLost, InProgress, Superseded
 from remit_gates.pydantic_graph import gate, release
-from tests.adapters.racing import until
 from tests.adapters.rivals import Rivals
 from tests.adapters.snapshots import (
     ROUTES,
@@ -31,6 +30,7 @@ from tests.adapters.snapshots import (
     tasks,
     threads,
 )
+from tests.waiting import until
 
 
 SERVE = Policy(on_abandoned="serve")

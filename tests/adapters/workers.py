@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from remit_gates.langgraph import gate, release
 from tests.adapters.kinds import KINDS, Places
-from tests.adapters.racing import PATIENCE
+from tests.waiting import PATIENCE
 
 
 T = TypeVar("T")

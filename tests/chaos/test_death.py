@@ -11,9 +11,9 @@ import pytest
 from remit_gates import open_store
 from remit_gates._model import RunKey
 from remit_gates.langgraph import gate
-from tests.races.graph import wait_for
 from tests.races.savers import saver
 from tests.races.workers import Team, Worker
+from tests.waiting import until
 
 
 pytest.importorskip("langgraph.checkpoint.sqlite")
@@ -128,9 +128,7 @@ def test_of_a_holder_on_another_host_only_the_lease_tells(crew: Team, url: str, 
     assert killed_at_most.kind == "InProgress"
     assert 0 < (killed_at_most.retry_after or 0) <= SHORT
     crew.journal.let_go(run, "charge")
-    wait_for(
-        lambda: other.ask("answer", run).kind == "Abandoned", "the lease of a dead holder to end"
-    )
+    until(lambda: other.ask("answer", run).kind == "Abandoned", "the lease of a dead holder to end")
     assert other.ask("go_on", run).served
 
 
@@ -168,7 +166,7 @@ def test_a_holder_that_stood_still_past_its_lease_cannot_write(
     try:
         # Let go only now: the stale holder must find itself replaced, not be quick enough.
         crew.journal.let_go(run, "charge")
-        wait_for(
+        until(
             lambda: successor.ask("answer", run).served,
             "another to take over from a holder that stands still",
         )

@@ -18,9 +18,10 @@ from remit_gates._model import Record, RunKey, Snapshot
 from remit_gates.langgraph import gate
 from remit_gates.stores import open_async_store
 from remit_gates.stores.sqlite import SqliteStore
-from tests.races.graph import PATIENCE, POLL, Journal, build, config, wait_for
+from tests.races.graph import Journal, build, config
 from tests.races.savers import async_saver, path_of
 from tests.unit.staged import Slow
+from tests.waiting import PATIENCE, POLL, until
 
 
 pytestmark = pytest.mark.asyncio
@@ -212,7 +213,7 @@ async def test_a_loop_that_stands_still_in_a_commit_to_the_file_of_its_claim_tak
         with closing(SqliteStore(path_of(sqlite_url), timeout=0.01)) as other:
             async with b.saver.lock:
                 await b.saver.conn.execute("BEGIN IMMEDIATE")
-                held = wait_for(lambda: expired(other.read(KEY)), "the lease to run out")
+                held = until(lambda: expired(other.read(KEY)), "the lease to run out")
                 with pytest.raises(StoreUnavailable, match="locked"):
                     other.swap(KEY, held.version, held.record, lease=1.0)
                 await b.saver.conn.rollback()

@@ -21,9 +21,10 @@ from remit_gates import (
     open_store,
 )
 from remit_gates.langgraph import gate
-from tests.races.graph import PATIENCE, Journal, build, config, wait_for
+from tests.races.graph import Journal, build, config
 from tests.races.savers import saver
 from tests.servers import Postgres, postgres_server
+from tests.waiting import PATIENCE, until
 
 
 YES: Any = Command(resume="yes")
@@ -94,12 +95,12 @@ def test_a_delivery_during_a_crash_is_served_or_told(graph: Any, server: Postgre
 
     with ThreadPoolExecutor(1) as pool:
         crash = pool.submit(server.restart)
-        first = wait_for(delivered, "a delivery to be answered in spite of a crash")
+        first = until(delivered, "a delivery to be answered in spite of a crash")
         crash.result(PATIENCE)
     # Unknown is only what was on its way when the server went, and then nothing ran. Where
     # it did not land, the next one is served.
     assert first in ("served", "OutcomeUnknown")
-    last = wait_for(delivered, "the next to be answered")
+    last = until(delivered, "the next to be answered")
     assert last in ("AlreadyConsumed", "InProgress") or (first, last) == (
         "OutcomeUnknown",
         "served",

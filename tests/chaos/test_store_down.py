@@ -25,8 +25,9 @@ from remit_gates import (
 )
 from remit_gates._model import RunKey
 from remit_gates.langgraph import gate
-from tests.races.graph import PATIENCE, Journal, build, config, wait_for
+from tests.races.graph import Journal, build, config
 from tests.unit.staged import Watched
+from tests.waiting import PATIENCE, until
 
 
 LEASE = 0.6
@@ -122,14 +123,14 @@ def test_down_for_longer_than_the_lease_the_next_write_is_refused(bench: Bench) 
     bench.parked("r")
     running = bench.begins("r", graph)
     with bench.store.down():
-        wait_for(lambda: len(bench.kinds("renewal_failed")) > 10, "the lease to be past its end")
+        until(lambda: len(bench.kinds("renewal_failed")) > 10, "the lease to be past its end")
         bench.journal.let_go("r", "charge")
         with pytest.raises(ClaimLost, match="cannot renew it") as caught:
             running.result(PATIENCE)
         assert "was not written" in str(caught.value)
     assert bench.journal.counts("r")["notify"] == 0
     # The end of the run is written down as soon as the store is back, and not as a success.
-    wait_for(lambda: bench.kinds("failed"), "the heartbeat to settle what was left")
+    until(lambda: bench.kinds("failed"), "the heartbeat to settle what was left")
     with pytest.raises(AlreadyConsumed) as refused:
         bench.answer("r")
     assert refused.value.failed
@@ -152,7 +153,7 @@ def test_down_at_the_end_the_outcome_is_returned_and_settled_later(
         ]
         with pytest.raises(InProgress):
             bench.answer("r")
-    wait_for(lambda: bench.kinds("settled"), "the heartbeat to settle the run")
+    until(lambda: bench.kinds("settled"), "the heartbeat to settle the run")
     with pytest.raises(AlreadyConsumed):
         bench.answer("r")
     # The run is as usable as any other that has ended.

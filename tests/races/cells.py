@@ -17,9 +17,10 @@ from typing import Any, Protocol
 
 from langgraph.types import Command
 
-from tests.races.graph import PATIENCE, Journal, build, config
+from tests.races.graph import Journal, build, config
 from tests.races.savers import Wrap, async_saver, saver
 from tests.races.workers import Team, Verdict, verdict_of
+from tests.waiting import PATIENCE
 
 
 RACERS = 8

@@ -12,30 +12,12 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, TypedDict
+from typing import Any, TypedDict
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import interrupt
 
-
-PATIENCE: Final = 30.0
-"""Seconds that anything waits for anything else at most."""
-
-POLL: Final = 0.005
-
-
-def wait_for(condition: Callable[[], Any], what: str, patience: float = PATIENCE) -> Any:
-    """What `condition` returns, once that is true.
-
-    Raises:
-        TimeoutError: It never was.
-    """
-    end = time.monotonic() + patience
-    while not (result := condition()):
-        if time.monotonic() > end:
-            raise TimeoutError(f"waited {patience:g} s in vain for: {what}")
-        time.sleep(POLL)
-    return result
+from tests.waiting import PATIENCE, POLL, until
 
 
 class Journal:
@@ -72,9 +54,7 @@ class Journal:
 
     def await_step(self, run: str, step: str, times: int = 1) -> None:
         """Wait until `step` of `run` has begun so many times."""
-        wait_for(
-            lambda: self.counts(run)[step] >= times, f"{step!r} of {run!r} to begin ({times}x)"
-        )
+        until(lambda: self.counts(run)[step] >= times, f"{step!r} of {run!r} to begin ({times}x)")
 
     def close(self) -> None:
         """Close the file."""
@@ -119,7 +99,7 @@ def build(saver: Any, journal: Journal, *, pace: float = 0.0, awaited: bool = Fa
             journal.note(run, step)
             journal.note(run, f"{step}: {state['answer']}")
             time.sleep(pace)
-            wait_for(lambda: not journal.held(run, step), f"{step!r} of {run!r} to be let go")
+            until(lambda: not journal.held(run, step), f"{step!r} of {run!r} to be let go")
             journal.note(run, f"{step} done")
             return {}
 

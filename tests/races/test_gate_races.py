@@ -13,8 +13,8 @@ import pytest
 
 from remit_gates import AsyncGate, Gate, Intent, ResumeRefused, open_store
 from tests.races.cells import RACERS
-from tests.races.graph import PATIENCE
 from tests.races.workers import Team
+from tests.waiting import PATIENCE
 
 
 REPETITIONS = 5

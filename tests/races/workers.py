@@ -21,8 +21,9 @@ from typing import Any
 from langgraph.types import Command
 
 from remit_gates import Gate, RemitError, ResumeRefused, _liveness
-from tests.races.graph import PATIENCE, Journal, build, config, wait_for
+from tests.races.graph import Journal, build, config
 from tests.races.savers import saver, wrapper
+from tests.waiting import PATIENCE, until
 
 
 _HERE = _liveness._host
@@ -215,7 +216,7 @@ class Worker:
         """Have it stand still, as on a machine that is suspended."""
         os.kill(self.pid, signal.SIGSTOP)
         stat = Path(f"/proc/{self.pid}/stat")
-        wait_for(lambda: stat.read_text().rpartition(")")[2].split()[0] == "T", "SIGSTOP to act")
+        until(lambda: stat.read_text().rpartition(")")[2].split()[0] == "T", "SIGSTOP to act")
 
     def go(self) -> None:
         """Let it move again."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,19 +14,13 @@ from remit_gates import Gate
 from remit_gates.errors import StoreUnavailable
 from remit_gates.stores import open_store
 from remit_gates.stores.redis import AsyncRedisStore, RedisStore
-from tests.redis_servers import PATIENCE, Server, Servers, redis_8, valkey
+from tests.redis_servers import Server, Servers, redis_8, valkey
 from tests.stores.records import RUN, claimed, settled
 from tests.stores.redis_proxy import redis_proxy
+from tests.waiting import until
 
 
 Pair = tuple[Server, Server]
-
-
-def until(condition: Callable[[], Any], what: str) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, f"waited in vain for {what}"
-        time.sleep(0.01)
 
 
 @pytest.fixture(params=[redis_8, valkey], ids=["redis", "valkey"])
