@@ -14,13 +14,13 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.adapters import flows
     from tests.adapters.crews import Crew
     from tests.adapters.graphs import Hold, Journal
     from tests.adapters.kinds import Places
     from tests.adapters.rivals import Rivals
     from tests.adapters.snapshots import Place
     from tests.adapters.workers import Team
+    from tests.journal import Journal as Diary
     from tests.redis_servers import Server
     from tests.servers import Postgres
 
@@ -162,17 +162,18 @@ def hold() -> Iterator[Hold]:
 
 
 @pytest.fixture(scope="session")
-def diary(tmp_path_factory: pytest.TempPathFactory) -> flows.Journal:
+def diary(tmp_path_factory: pytest.TempPathFactory) -> Diary:
     """What the methods of CrewAI flows did, in every process of the session."""
     from tests.adapters import flows
+    from tests.journal import Journal
 
-    journal = flows.Journal(tmp_path_factory.mktemp("diary"))
+    journal = Journal(tmp_path_factory.mktemp("diary"))
     flows.current.append(journal)
     return journal
 
 
 @pytest.fixture(scope="session")
-def crews(diary: flows.Journal, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crew]:
+def crews(diary: Diary, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crew]:
     """The worker processes of the session, with CrewAI."""
     from tests.adapters.crews import crew_in
 

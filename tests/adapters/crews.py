@@ -10,8 +10,6 @@ import contextlib
 import functools
 import json
 import multiprocessing
-import os
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -23,7 +21,8 @@ from crewai.state.checkpoint_config import CheckpointConfig
 from remit_gates import Policy, _liveness
 from remit_gates.crewai import gate
 from tests.adapters import flows
-from tests.adapters.flows import Journal
+from tests.journal import Journal
+from tests.processes import Worker, serve
 from tests.waiting import PATIENCE, until
 
 
@@ -77,6 +76,7 @@ class Doing:
         def saved(**given: Any) -> None:
             save(**given)
             flows.current[-1].note(run, "paused again")
+            flows.current[-1].stand(run, "paused again")
 
         object.__setattr__(inner, "save_pending_feedback", saved)
         return kind(lambda: flows.Twice.from_pending(run, gate(inner)).resume(words))
@@ -114,65 +114,13 @@ def _whole(folder: Path) -> bool:
         return False
 
 
-def _serve(pipe: Any, folder: Path, barrier: Any) -> None:
+def _work(pipe: Any, folder: Path, barrier: Any) -> None:
     doing = Doing(folder, barrier)
-    pipe.send(None)
-    while (order := pipe.recv()) is not None:
-        name, args, kwargs = order
-        pipe.send(kind(functools.partial(getattr(doing, name), *args, **kwargs)))
 
+    def do(name: str, *args: Any, **kwargs: Any) -> str:
+        return kind(functools.partial(getattr(doing, name), *args, **kwargs))
 
-class Worker:
-    """The near end of a worker."""
-
-    def __init__(self, context: Any, folder: Path, barrier: Any) -> None:
-        self._pipe, far = context.Pipe()
-        self._process = context.Process(target=_serve, args=(far, folder, barrier), daemon=True)
-        self._process.start()
-        far.close()
-        self._owes = 1
-
-    def tell(self, name: str, *args: Any, **kwargs: Any) -> None:
-        """Have it do something; `result` waits for what comes of it."""
-        self._pipe.send((name, args, kwargs))
-        self._owes += 1
-
-    def result(self) -> Any:
-        """What came of the last order."""
-        assert self._pipe.poll(PATIENCE * 2), "the worker did not finish"
-        self._owes -= 1
-        return self._pipe.recv()
-
-    def ask(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        """Have it do something, and wait for what comes of it."""
-        self.tell(name, *args, **kwargs)
-        return self.result()
-
-    @property
-    def finished(self) -> bool:
-        """Whether it has done what it was told last."""
-        return bool(self._pipe.poll())
-
-    @property
-    def fit(self) -> bool:
-        """Whether it is alive, and has done all that it was told."""
-        return self._process.is_alive() and not self._owes
-
-    def kill(self) -> None:
-        """End it at once, as the kernel does when memory is short."""
-        self._process.kill()
-        self._process.join()
-        self._pipe.close()
-
-    def stop(self) -> None:
-        """Have it stand still, as on a machine that is suspended."""
-        os.kill(self._process.pid, signal.SIGSTOP)
-        stat = Path(f"/proc/{self._process.pid}/stat")
-        until(lambda: stat.read_text().rpartition(")")[2].split()[0] == "T")
-
-    def go(self) -> None:
-        """Let it move again."""
-        os.kill(self._process.pid, signal.SIGCONT)
+    serve(pipe, do)
 
 
 class Crew:
@@ -189,11 +137,11 @@ class Crew:
         """`size` workers over the database at `path`."""
         for worker in self.workers:
             if not worker.fit:
-                worker.kill()
+                worker.end()
         self.workers = [worker for worker in self.workers if worker.fit]
         while len(self.workers) < size:
-            self.workers.append(Worker(self._context, self._folder, self._barrier))
-            assert self.workers[-1].result() is None
+            self.workers.append(Worker(self._context, _work, self._folder, self._barrier))
+            self.workers[-1].started()
         for worker in self.workers[:size]:
             worker.tell("open", path, **options)
         assert {worker.result() for worker in self.workers[:size]} == {"opened"}
@@ -202,12 +150,12 @@ class Crew:
     @contextlib.contextmanager
     def fresh(self) -> Iterator[Worker]:
         """A worker in which no flow has run yet."""
-        worker = Worker(self._context, self._folder, self._barrier)
-        assert worker.result() is None
+        worker = Worker(self._context, _work, self._folder, self._barrier)
+        worker.started()
         try:
             yield worker
         finally:
-            worker.kill()
+            worker.end()
 
     def race(self, run: str, words: str, size: int, *, early: bool) -> list[str]:
         """What comes of `size` answers at once."""
@@ -231,4 +179,4 @@ def crew_in(folder: Path) -> Iterator[Crew]:
         yield crew
     finally:
         for worker in crew.workers:
-            worker.kill()
+            worker.end()

@@ -1,20 +1,14 @@
-"""Flows for tests, made of methods that write down outside of the flow what they do.
-
-An entry is one write to a file opened with O_APPEND, so that it survives a kill, and what
-every process did stands in one place.
-"""
+"""Flows for tests, made of methods that write down in a journal what they do."""
 
 # CrewAI reads annotations as they are, so they must not be strings here.
 # ruff: noqa: I002
 # CrewAI is absent where types are checked, so its decorators have none.
 # pyright: reportUntypedFunctionDecorator=false
 
-import os
-from pathlib import Path
 from typing import Any, Final
 
 from tests.adapters.hermetic import seal
-from tests.waiting import until
+from tests.journal import Journal
 
 
 seal()
@@ -25,52 +19,14 @@ from crewai.flow.human_feedback import human_feedback  # noqa: E402
 from crewai.flow.persistence import persist  # noqa: E402
 
 
-class Journal:
-    """What ran, in every process that was given the same folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def note(self, run: str, step: str) -> None:
-        """Write down that `step` of `run` has begun, and stand still there if told to."""
-        file = os.open(self.folder / "journal", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        try:
-            os.write(file, f"{run} {step}\n".encode())
-        finally:
-            os.close(file)
-        until(lambda: not self._held(run, step).exists())
-
-    def steps(self, run: str) -> list[str]:
-        """The steps of `run` so far, in their order."""
-        try:
-            lines = (self.folder / "journal").read_text("utf-8").splitlines()
-        except FileNotFoundError:
-            return []
-        return [line.partition(" ")[2] for line in lines if line.partition(" ")[0] == run]
-
-    def hold(self, run: str, step: str) -> None:
-        """Have `step` of `run` stand still once it has begun."""
-        self._held(run, step).touch()
-
-    def let_go(self, run: str, step: str) -> None:
-        """Let `step` of `run` go on."""
-        self._held(run, step).unlink()
-
-    def reached(self, run: str, step: str, times: int = 1) -> None:
-        """Wait until `step` of `run` has begun so many times."""
-        until(lambda: self.steps(run).count(step) >= times)
-
-    def _held(self, run: str, step: str) -> Path:
-        return self.folder / f"{run}.{step}.held"
-
-
 current: list[Journal] = []
 """The journal of this process."""
 
 
 def note(flow: Any, step: str) -> None:
-    """Write down that `flow` has begun `step`."""
+    """Write down that `flow` has begun `step`, and stand still there if told to."""
     current[-1].note(flow.flow_id, step)
+    current[-1].stand(flow.flow_id, step)
 
 
 class Asks:

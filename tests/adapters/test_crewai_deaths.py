@@ -12,7 +12,8 @@ from remit_gates import Abandoned, AlreadyConsumed, Policy, open_store
 from remit_gates._model import RunKey
 from remit_gates.crewai import gate, release
 from tests.adapters.crews import Crew
-from tests.adapters.flows import Journal, Judging, Plain, Twice
+from tests.adapters.flows import Judging, Plain, Twice
+from tests.journal import Journal
 from tests.waiting import until
 
 
@@ -35,7 +36,7 @@ def test_killed_before_the_commit_another_is_served(path: str, diary: Journal, c
     winner, first, second = crews.open(path, 3)
     diary.hold(run, "model")
     winner.tell("answer", "Judging", run, "approved")
-    diary.reached(run, "model")
+    diary.await_step(run, "model")
     assert first.ask("answer", "Judging", run, "rejected") == "InProgress"
     winner.kill()
     diary.let_go(run, "model")
@@ -60,7 +61,7 @@ def test_killed_on_another_host_its_lease_tells(path: str, diary: Journal, crews
     winner.ask("open", path, host="elsewhere", lease=SHORT)
     diary.hold(run, "model")
     winner.tell("answer", "Judging", run, "approved")
-    diary.reached(run, "model")
+    diary.await_step(run, "model")
     winner.kill()
     assert other.ask("answer", "Judging", run, "rejected") == "InProgress"
     diary.let_go(run, "model")
@@ -74,7 +75,7 @@ def test_killed_after_the_commit_it_is_in_doubt(path: str, diary: Journal, crews
     assert {worker.ask("load", "Plain", run) for worker in (other, third)} == {"loaded"}
     diary.hold(run, "publish")
     winner.tell("answer", "Plain", run, "yes")
-    diary.reached(run, "publish")
+    diary.await_step(run, "publish")
     winner.kill()
     diary.let_go(run, "publish")
 
@@ -103,7 +104,7 @@ def test_if_the_policy_says_so_an_open_instance_takes_over(
         worker.ask("load", "Plain", run)
     diary.hold(run, "publish")
     winner.tell("answer", "Plain", run, "yes")
-    diary.reached(run, "publish")
+    diary.await_step(run, "publish")
     winner.kill()
     diary.let_go(run, "publish")
 
@@ -128,7 +129,7 @@ def test_killed_where_it_paused_again_the_next_question_is_open(
     winner, other = crews.open(path, 2)
     diary.hold(run, "paused again")
     winner.tell("stand_after_the_pause", run, "yes")
-    diary.reached(run, "paused again")
+    diary.await_step(run, "paused again")
     assert other.ask("answer", "Twice", run, "no") == "InProgress"
     winner.kill()
     diary.let_go(run, "paused again")
@@ -143,7 +144,7 @@ def test_a_holder_that_stood_still_past_its_lease_runs_no_listener(
     stale, other = crews.open(path, 2, lease=SHORT)
     diary.hold(run, "model")
     stale.tell("answer", "Judging", run, "approved")
-    diary.reached(run, "model")
+    diary.await_step(run, "model")
     stale.stop()
     try:
         diary.let_go(run, "model")

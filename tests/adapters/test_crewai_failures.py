@@ -27,9 +27,10 @@ from remit_gates.errors import (
     StoreUnavailable,
     UsageError,
 )
-from tests.adapters.flows import Journal, Judging, Plain, Twice, counting
+from tests.adapters.flows import Judging, Plain, Twice, counting
 from tests.adapters.racing import Background, outcome
 from tests.adapters.recorded import Recorded
+from tests.journal import Journal
 
 
 def parked(cls: Any, persistence: Any = None) -> str:
@@ -94,7 +95,7 @@ def test_cancelled_before_the_commit(path: str, diary: Journal) -> None:
         flow = Judging.from_pending(run, persistence)
         diary.hold(run, "model")
         task = asyncio.create_task(flow.resume_async("approved"))
-        await asyncio.to_thread(diary.reached, run, "model")
+        await asyncio.to_thread(diary.await_step, run, "model")
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -113,7 +114,7 @@ def test_cancelled_after_the_commit(path: str, diary: Journal) -> None:
         flow = Plain.from_pending(run, persistence)
         diary.hold(run, "publish")
         task = asyncio.create_task(flow.resume_async("yes"))
-        await asyncio.to_thread(diary.reached, run, "publish")
+        await asyncio.to_thread(diary.await_step, run, "publish")
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -192,7 +193,7 @@ def test_release_is_refused_while_a_holder_lives(path: str, diary: Journal) -> N
     flow = Plain.from_pending(run, persistence)
     diary.hold(run, "publish")
     winner = Background(partial(flow.resume, "yes"))
-    diary.reached(run, "publish")
+    diary.await_step(run, "publish")
     error = outcome(partial(release, flow, run))
     diary.let_go(run, "publish")
     assert winner.result() == "published:yes"

@@ -21,8 +21,9 @@ from remit_gates._model import RunKey
 from remit_gates.crewai import gate
 from remit_gates.errors import AlreadyConsumed, InProgress
 from tests.adapters.crews import Crew
-from tests.adapters.flows import Journal, Plain, Steps, stepping
+from tests.adapters.flows import Plain, Steps, stepping
 from tests.adapters.racing import Background, outcome, race
+from tests.journal import Journal
 from tests.waiting import until
 
 
@@ -50,7 +51,7 @@ def test_of_many_threads_one_kicks_off(
         return outcome(partial(Steps(persistence=persistence).kickoff, inputs={"id": run}))
 
     winner = Background(kick)
-    diary.reached(run, "second")
+    diary.await_step(run, "second")
     others = race(*[kick] * (racers - 1))
     diary.let_go(run, "second")
 
@@ -99,7 +100,7 @@ def test_of_many_processes_one_kicks_off(
     diary.hold(run, "first")
     for worker in crews.workers[:racers]:
         worker.tell("kickoff", "Steps", run, racers)
-    diary.reached(run, "first")
+    diary.await_step(run, "first")
     # One stands in its first method until the others have been told.
     until(lambda: sum(worker.finished for worker in crews.workers[:racers]) == racers - 1)
     diary.let_go(run, "first")
@@ -119,7 +120,7 @@ def test_by_default_kickoffs_of_one_run_run_beside_each_other(path: str, diary: 
         return Steps(persistence=persistence).kickoff(inputs={"id": run})
 
     both = [Background(kick) for _ in range(2)]
-    diary.reached(run, "first", times=2)
+    diary.await_step(run, "first", times=2)
     diary.let_go(run, "first")
     assert [each.result() for each in both] == ["3", "3"]
 
@@ -130,7 +131,7 @@ def test_a_kickoff_keeps_an_answer_out(path: str, diary: Journal) -> None:
     flow = Plain.from_pending(run, persistence)
     diary.hold(run, "draft")
     again = Background(partial(Plain(persistence=persistence).kickoff, inputs={"id": run}))
-    diary.reached(run, "draft", times=2)
+    diary.await_step(run, "draft", times=2)
     refused = outcome(partial(flow.resume, "yes"))
     diary.let_go(run, "draft")
     assert again.result().context.flow_id == run
@@ -173,7 +174,7 @@ def test_forks_are_free(path: str, diary: Journal) -> None:
     cls().kickoff(inputs={"id": run})
     diary.hold(run, "first")
     running = Background(partial(cls().kickoff, inputs={"id": run}))
-    diary.reached(run, "first", times=2)
+    diary.await_step(run, "first", times=2)
     forks = [cls().kickoff(restore_from_state_id=run) for _ in range(2)]
     diary.let_go(run, "first")
     assert (running.result(), forks) == ("3", ["3", "3"])

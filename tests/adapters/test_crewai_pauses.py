@@ -24,9 +24,10 @@ from remit_gates.errors import (
     Superseded,
     UsageError,
 )
-from tests.adapters.flows import Journal, Light, Looping, Plain, Twice, counting
+from tests.adapters.flows import Light, Looping, Plain, Twice, counting
 from tests.adapters.racing import Background, outcome
 from tests.adapters.recorded import Recorded
+from tests.journal import Journal
 
 
 def parked(cls: Any, persistence: Any) -> str:
@@ -54,7 +55,7 @@ def test_looking_is_free_while_the_run_is_in_progress(path: str, diary: Journal)
     run = parked(Plain, persistence)
     diary.hold(run, "publish")
     winner = Background(partial(Plain.from_pending(run, persistence).resume, "yes"))
-    diary.reached(run, "publish")
+    diary.await_step(run, "publish")
     before = version_of(path, run)
 
     assert persistence.load_pending_feedback(run) is None
@@ -319,7 +320,7 @@ def test_a_delivery_waits_where_the_policy_says_so(path: str, diary: Journal) ->
     winner, loser = (Plain.from_pending(run, persistence) for _ in range(2))
     diary.hold(run, "publish")
     first = Background(partial(winner.resume, "yes"))
-    diary.reached(run, "publish")
+    diary.await_step(run, "publish")
     second = Background(partial(loser.resume, "yes"))
     diary.let_go(run, "publish")
     assert first.result() == "published:yes"
@@ -335,7 +336,7 @@ def test_while_it_is_served_another_is_told_so(path: str, diary: Journal) -> Non
     winner, loser = (Plain.from_pending(run, persistence) for _ in range(2))
     diary.hold(run, "publish")
     first = Background(partial(winner.resume, "yes", remit_actor="ann"))
-    diary.reached(run, "publish")
+    diary.await_step(run, "publish")
     refused = outcome(partial(loser.resume, "no"))
     diary.let_go(run, "publish")
     assert first.result() == "published:yes"

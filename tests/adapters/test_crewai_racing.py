@@ -21,8 +21,9 @@ from crewai.flow.persistence import SQLiteFlowPersistence
 from remit_gates.crewai import gate
 from remit_gates.errors import AlreadyConsumed, InProgress, ResumeRefused
 from tests.adapters.crews import Crew
-from tests.adapters.flows import Journal, Judging, Plain, counting
+from tests.adapters.flows import Judging, Plain, counting
 from tests.adapters.racing import outcome, race
+from tests.journal import Journal
 
 
 RACERS = pytest.mark.parametrize("racers", [2, 4, 8])

@@ -19,8 +19,9 @@ from crewai.flow.persistence.factory import set_flow_persistence_factory
 from remit_gates.crewai import gate
 from remit_gates.errors import AlreadyConsumed
 from tests.adapters import flows
-from tests.adapters.flows import Journal, Judging, Light, Looping, Plain, Steps, Twice, counting
+from tests.adapters.flows import Judging, Light, Looping, Plain, Steps, Twice, counting
 from tests.adapters.recorded import Recorded
+from tests.journal import Journal
 
 
 Scenario = Callable[[Any], "list[Any]"]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.adapters.hermetic import attempts, load
+from tests.journal import Journal
 
 
 load()
@@ -85,7 +86,7 @@ def scenes(folder: str) -> list[Any]:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as name:
-        flows.current.append(flows.Journal(Path(name)))
+        flows.current.append(Journal(Path(name)))
         if "hooked" in sys.argv:
             from remit_gates.crewai import gate
 

@@ -11,8 +11,9 @@ import pytest
 from remit_gates import open_store
 from remit_gates._model import RunKey
 from remit_gates.langgraph import gate
+from tests.processes import Worker
 from tests.races.savers import saver
-from tests.races.workers import Team, Worker
+from tests.races.workers import Team
 from tests.waiting import until
 
 

@@ -18,7 +18,8 @@ from remit_gates._model import Record, RunKey, Snapshot
 from remit_gates.langgraph import gate
 from remit_gates.stores import open_async_store
 from remit_gates.stores.sqlite import SqliteStore
-from tests.races.graph import Journal, build, config
+from tests.journal import Journal
+from tests.races.graph import build, config
 from tests.races.savers import async_saver, path_of
 from tests.unit.staged import Slow
 from tests.waiting import PATIENCE, POLL, until
@@ -95,7 +96,6 @@ async def bench(
         try:
             yield made
         finally:
-            made.journal.close()
             await store.close()
 
 
@@ -271,4 +271,3 @@ async def test_a_store_serves_two_event_loops(url: str, tmp_path: Path) -> None:
         late = await asyncio.to_thread(asyncio.run, elsewhere("r", YES))
         assert isinstance(late, AlreadyConsumed)
     await store.close()
-    journal.close()

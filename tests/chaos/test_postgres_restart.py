@@ -21,7 +21,8 @@ from remit_gates import (
     open_store,
 )
 from remit_gates.langgraph import gate
-from tests.races.graph import Journal, build, config
+from tests.journal import Journal
+from tests.races.graph import build, config
 from tests.races.savers import saver
 from tests.servers import Postgres, postgres_server
 from tests.waiting import PATIENCE, until
@@ -47,7 +48,6 @@ def graph(server: Postgres, tmp_path: Path, sqlite_url: str) -> Iterator[Any]:
             saver(sqlite_url, lambda it: gate(it, store=url, policy=Policy(lease=5.0)))
         )
         journal = Journal(tmp_path)
-        stack.callback(journal.close)
         graph = build(made, journal)
         graph.journal = journal
         graph.invoke({"run": "r"}, config("r"))

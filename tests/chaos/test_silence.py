@@ -15,7 +15,8 @@ from langgraph.types import Command
 from remit_gates import AlreadyConsumed, InProgress, open_store
 from remit_gates._gate import Gate
 from remit_gates.langgraph import gate
-from tests.races.graph import Journal, build, config
+from tests.journal import Journal
+from tests.races.graph import build, config
 from tests.races.savers import saver
 from tests.unit.staged import Watched
 
@@ -43,7 +44,6 @@ class Bench:
         else:
             self._listen(self._stock.conn, patch)
         journal = Journal(folder)
-        stack.callback(journal.close)
         self.graph = build(gate(self._stock, store=self.store), journal)
         self.graph.invoke({"run": "r"}, config("r"))
         self.quiet()

@@ -25,7 +25,8 @@ from remit_gates import (
 )
 from remit_gates._model import RunKey
 from remit_gates.langgraph import gate
-from tests.races.graph import Journal, build, config
+from tests.journal import Journal
+from tests.races.graph import build, config
 from tests.unit.staged import Watched
 from tests.waiting import PATIENCE, until
 
@@ -42,7 +43,6 @@ class Bench:
         stack.callback(store.close)
         self.store = Watched(store)
         self.journal = Journal(folder)
-        stack.callback(self.journal.close)
         self._saver = InMemorySaver()
         self._pool = stack.enter_context(ThreadPoolExecutor(2))
         self.events: list[Event] = []

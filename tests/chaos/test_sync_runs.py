@@ -28,7 +28,8 @@ from remit_gates._heartbeat import HEARTBEAT
 from remit_gates._keeper import StorePort
 from remit_gates._model import RunKey
 from remit_gates.langgraph import claim_in_node, gate
-from tests.races.graph import Journal, State, Update, build, config
+from tests.journal import Journal
+from tests.races.graph import State, Update, build, config
 from tests.races.savers import saver
 
 
@@ -42,7 +43,6 @@ class Bench:
         self.url = url
         self.saver = stack.enter_context(saver(url, lambda it: gate(it, policy=Policy(**policy))))
         self.journal = Journal(folder)
-        stack.callback(self.journal.close)
         self.graph = build(self.saver, self.journal)
 
     def record(self, run: str) -> Any:

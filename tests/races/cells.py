@@ -17,7 +17,8 @@ from typing import Any, Protocol
 
 from langgraph.types import Command
 
-from tests.races.graph import Journal, build, config
+from tests.journal import Journal
+from tests.races.graph import build, config
 from tests.races.savers import Wrap, async_saver, saver
 from tests.races.workers import Team, Verdict, verdict_of
 from tests.waiting import PATIENCE
@@ -158,11 +159,9 @@ def cell(
             loop.run_until_complete(loop.shutdown_asyncgens())
             loop.run_until_complete(loop.shutdown_default_executor())
             loop.close()
-            journal.close()
     else:
         pooled = RACERS if kind == "pool" else 0
         with ExitStack() as stack:
             journal = Journal(folder)
-            stack.callback(journal.close)
             made = stack.enter_context(saver(url, wrap, pooled=pooled))
             yield Threads(build(made, journal, pace=pace), journal)

@@ -1,18 +1,15 @@
-"""Worker processes that live through a whole module, and do one thing at a time.
+"""Worker processes with a gated LangGraph, which live through a whole session.
 
-A worker is told what to do over a pipe and answers once it has done it. Racers are told
-first and released together, by a barrier that all of them share.
+Racers are told first and released together, by a barrier that all of them share.
 """
 
 from __future__ import annotations
 
 import multiprocessing
-import os
-import signal
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,18 +18,17 @@ from typing import Any
 from langgraph.types import Command
 
 from remit_gates import Gate, RemitError, ResumeRefused, _liveness
-from tests.races.graph import Journal, build, config
+from tests.journal import Journal
+from tests.processes import Worker, serve
+from tests.races.graph import build, config
 from tests.races.savers import saver, wrapper
-from tests.waiting import PATIENCE, until
+from tests.waiting import PATIENCE
 
 
 _HERE = _liveness._host
 
 GRACE = 2.0
 """Seconds that all of them may take to end."""
-
-START = 90.0
-"""Seconds that the workers may take to import the framework, on a machine that is busy."""
 
 
 @dataclass(frozen=True)
@@ -147,93 +143,10 @@ class Doing:
         return Verdict("served", values=values)
 
 
-def _serve(pipe: Any, folder: Path, barrier: Any) -> None:
+def _work(pipe: Any, folder: Path, barrier: Any) -> None:
     doing = Doing(folder, barrier)
-    pipe.send((True, None))
-    while (order := pipe.recv()) is not None:
-        name, args, kwargs = order
-        try:
-            pipe.send((True, getattr(doing, name)(*args, **kwargs)))
-        except BaseException:  # whatever it is, the test decides
-            pipe.send((False, traceback.format_exc()))
+    serve(pipe, lambda name, *args, **kwargs: getattr(doing, name)(*args, **kwargs))
     doing._stack.close()
-
-
-class Worker:
-    """The near end of a worker."""
-
-    def __init__(self, context: Any, folder: Path, barrier: Any) -> None:
-        self._pipe, far = context.Pipe()
-        self._process = context.Process(target=_serve, args=(far, folder, barrier), daemon=True)
-        self._process.start()
-        far.close()
-        self._owes = 1
-
-    @property
-    def pid(self) -> int:
-        pid: int = self._process.pid
-        return pid
-
-    @property
-    def fit(self) -> bool:
-        """Whether it is alive, and has done all that it was told."""
-        return self._process.is_alive() and not self._owes
-
-    def ask(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        """Have it do something, and wait for what comes of it."""
-        self.tell(name, *args, **kwargs)
-        return self.result(name)
-
-    def tell(self, name: str, *args: Any, **kwargs: Any) -> None:
-        """Have it do something; `result` waits for what comes of it."""
-        self._pipe.send((name, args, kwargs))
-        self._owes += 1
-
-    def result(self, name: str = "its order", patience: float = PATIENCE * 2) -> Any:
-        """What came of the last order.
-
-        Raises:
-            TimeoutError: Nothing, in time.
-            ChildProcessError: It could not do it, or died.
-        """
-        if not self._pipe.poll(patience):
-            raise TimeoutError(f"worker {self.pid} did not finish {name!r} in {patience:g} s")
-        try:
-            done, result = self._pipe.recv()
-        except EOFError:
-            raise ChildProcessError(f"worker {self.pid} died during {name!r}") from None
-        self._owes -= 1
-        if not done:
-            raise ChildProcessError(f"worker {self.pid} could not do {name!r}:\n{result}")
-        return result
-
-    def kill(self) -> None:
-        """End it at once, as the kernel does when memory is short."""
-        self._process.kill()
-        self._process.join()
-
-    def stop(self) -> None:
-        """Have it stand still, as on a machine that is suspended."""
-        os.kill(self.pid, signal.SIGSTOP)
-        stat = Path(f"/proc/{self.pid}/stat")
-        until(lambda: stat.read_text().rpartition(")")[2].split()[0] == "T", "SIGSTOP to act")
-
-    def go(self) -> None:
-        """Let it move again."""
-        os.kill(self.pid, signal.SIGCONT)
-
-    def dismiss(self) -> None:
-        """Have it end by itself."""
-        if self._process.is_alive():
-            self.go()
-            with suppress(OSError):
-                self._pipe.send(None)
-
-    def end(self, grace: float) -> None:
-        """End it, unless it does so itself within `grace` seconds."""
-        self._process.join(grace)
-        self.kill()
-        self._pipe.close()
 
 
 class Team:
@@ -289,15 +202,14 @@ class Team:
         end = time.monotonic() + GRACE
         for worker in self.workers:
             worker.end(max(0.0, end - time.monotonic()))
-        self.journal.close()
 
     def _made(self) -> Worker:
-        return Worker(self._context, self._folder, self._barrier)
+        return Worker(self._context, _work, self._folder, self._barrier)
 
     @staticmethod
     def _greet(workers: list[Worker]) -> None:
         for worker in workers:
-            worker.result("starting", START)
+            worker.started()
 
 
 @contextmanager
