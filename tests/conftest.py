@@ -17,6 +17,7 @@ from remit_gates import _observe
 if TYPE_CHECKING:
     from tests.redis_servers import Given, Server, Servers
     from tests.servers import Postgres
+    from tests.unit.staged import Stage
 
 
 ASKS_IN_ASYNC_NODES: Final = re.compile(
@@ -125,3 +126,21 @@ def redis_stack_url(redis_server: Server) -> str:
 def sqlite_url(tmp_path: Path) -> str:
     """A fresh SQLite database file; the URL also works from other processes."""
     return f"sqlite:///{tmp_path / 'claims.db'}"
+
+
+@pytest.fixture(params=["sqlite", "postgres", "redis"])
+def url(request: pytest.FixtureRequest) -> str:
+    """A database of each kind that LangGraph has a checkpointer for, without tables."""
+    # LangGraph's Redis saver works in database 0 only.
+    kind = "redis_stack" if request.param == "redis" else request.param
+    url: str = request.getfixturevalue(f"{kind}_url")
+    return url
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    """One process, on a clock of the test's own."""
+    from tests.unit.staged import staged
+
+    with staged(monkeypatch) as stage:
+        yield stage

@@ -1,4 +1,4 @@
-"""Databases, and a few processes to be killed."""
+"""A few processes to be killed."""
 
 from __future__ import annotations
 
@@ -7,15 +7,6 @@ from collections.abc import Iterator
 import pytest
 
 from tests.races.workers import Team, team
-
-
-@pytest.fixture(params=["sqlite", "postgres", "redis"])
-def url(request: pytest.FixtureRequest) -> str:
-    """A database of each kind, without tables."""
-    # LangGraph's Redis saver works in database 0 only.
-    kind = "redis_stack" if request.param == "redis" else request.param
-    url: str = request.getfixturevalue(f"{kind}_url")
-    return url
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The databases to race on, and eight processes that last for all of the races."""
+"""Eight processes that last for all of the races."""
 
 from __future__ import annotations
 
@@ -8,15 +8,6 @@ import pytest
 
 from tests.races.cells import RACERS
 from tests.races.workers import Team, team
-
-
-@pytest.fixture(params=["sqlite", "postgres", "redis"])
-def url(request: pytest.FixtureRequest) -> str:
-    """A database of each kind."""
-    # LangGraph's Redis saver works in database 0 only.
-    kind = "redis_stack" if request.param == "redis" else request.param
-    url: str = request.getfixturevalue(f"{kind}_url")
-    return url
 
 
 @pytest.fixture(scope="session")

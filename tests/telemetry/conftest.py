@@ -8,20 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.unit.staged import Stage, staged
-
 
 if TYPE_CHECKING:
     from tests.telemetry.recording import Recording
 
 if importlib.util.find_spec("opentelemetry") is None:
     collect_ignore_glob = ["test_*.py"]
-
-
-@pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    with staged(monkeypatch) as stage:
-        yield stage
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager, suppress
 from typing import Any
@@ -35,7 +35,7 @@ from remit_gates import (
     observed,
     release,
 )
-from tests.unit.staged import Slow, Stage, Watched, staged
+from tests.unit.staged import Slow, Stage, Watched
 
 
 class Face:
@@ -76,12 +76,6 @@ class Face:
         with pytest.raises(LookupError, match="in the block"):
             async with self.passage(*args, **kwargs):
                 raise LookupError("in the block")
-
-
-@pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    with staged(monkeypatch) as stage:
-        yield stage
 
 
 @pytest.fixture

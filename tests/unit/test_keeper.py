@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import logging
 import os
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,17 +13,11 @@ from remit_gates import Abandoned, ClaimLost, Gate, InProgress, Intent, Policy, 
 from remit_gates._drive import drive
 from remit_gates._keeper import GIVE_UP, ActiveClaim, StorePort
 from remit_gates._model import Phase, RunKey
-from tests.unit.staged import Stage, staged
+from tests.unit.staged import Stage
 
 
 RUN = RunKey("gate", "", "r")
 LEASE = Policy().lease
-
-
-@pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    with staged(monkeypatch) as stage:
-        yield stage
 
 
 @pytest.fixture

@@ -10,18 +10,9 @@ import pytest
 from remit_gates._decide import release
 from remit_gates._drive import drive
 from remit_gates._model import Answer, Delivery, Intent, Outcome, Phase, Reason, Record
-from remit_gates._passage import TRIES, Passage, leave, renew
-from remit_gates._policy import Policy
+from remit_gates._passage import TRIES, leave, renew
 from remit_gates.errors import StoreUnavailable
-from tests.unit.worlds import RUN, World, down, holder, landed, lost
-
-
-SERVE = Policy(on_abandoned="serve")
-DONE = Outcome("finished", position="c1")
-
-
-def left(world: World, passage: Passage, outcome: Outcome | None = DONE) -> bool:
-    return drive(leave(passage, outcome, applied=True), world)
+from tests.unit.worlds import DONE, RUN, SERVE, World, down, holder, landed, left, lost
 
 
 def test_leaving_is_one_swap(world: World) -> None:

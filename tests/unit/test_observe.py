@@ -30,7 +30,7 @@ from remit_gates._keeper import Keeper, StorePort
 from remit_gates._model import Claim, Delivery, Holder, Intent
 from remit_gates._observe import LEVELS, Kind, logger, tell
 from remit_gates.stores.memory import MemoryStore
-from tests.unit.staged import Stage, staged
+from tests.unit.staged import Stage
 from tests.unit.worlds import holder
 
 
@@ -283,12 +283,6 @@ def test_what_it_raises_then_changes_nothing_either(caplog: pytest.LogCaptureFix
         pass
     assert watcher.heard == ["granted", "settled"]
     assert ["broken hook" in (record.exc_text or "") for record in caplog.records] == [True]
-
-
-@pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    with staged(monkeypatch) as stage:
-        yield stage
 
 
 def test_each_delivery_that_comes_gets_one_verdict(stage: Stage) -> None:

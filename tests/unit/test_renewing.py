@@ -9,19 +9,10 @@ import pytest
 
 from remit_gates._decide import release
 from remit_gates._drive import drive
-from remit_gates._model import Outcome, Reason, Record
-from remit_gates._passage import TRIES, Passage, fence, leave, renew
-from remit_gates._policy import Policy
+from remit_gates._model import Reason, Record
+from remit_gates._passage import TRIES, fence, renew
 from remit_gates.errors import ClaimLost, StoreUnavailable
-from tests.unit.worlds import RUN, World, down, holder, landed, lost
-
-
-SERVE = Policy(on_abandoned="serve")
-DONE = Outcome("finished", position="c1")
-
-
-def left(world: World, passage: Passage, outcome: Outcome | None = DONE) -> bool:
-    return drive(leave(passage, outcome, applied=True), world)
+from tests.unit.worlds import RUN, SERVE, World, down, holder, landed, left, lost
 
 
 # Renewing.

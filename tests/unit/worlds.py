@@ -27,7 +27,7 @@ from remit_gates._model import (
     RunKey,
     Snapshot,
 )
-from remit_gates._passage import Denied, Judge, Passage, enter
+from remit_gates._passage import Denied, Judge, Passage, enter, leave
 from remit_gates._policy import Policy
 from remit_gates.errors import OutcomeUnknown, StoreUnavailable
 
@@ -36,6 +36,10 @@ Script = Callable[[Callable[[], Any]], Any]
 """What happens in place of a call to the world, which it gets as a function."""
 
 RUN = RunKey("test", "", "order-17")
+
+SERVE = Policy(on_abandoned="serve")
+
+DONE = Outcome("finished", position="c1")
 
 
 def holder(name: str) -> Holder:
@@ -284,3 +288,8 @@ class World:
         denied = self.comes(by, judge, policy)
         assert isinstance(denied, Denied), denied
         return denied
+
+
+def left(world: World, passage: Passage, outcome: Outcome | None = DONE) -> bool:
+    """Leave, and tell whether the claim was still its own."""
+    return drive(leave(passage, outcome, applied=True), world)
