@@ -73,9 +73,7 @@ def as_store(source: object) -> Store:
     """
     if isinstance(source, str):
         return open_store(source)
-    if _is(source, "psycopg", "Connection", "AsyncConnection") or _is(
-        source, "psycopg_pool", "ConnectionPool", "AsyncConnectionPool"
-    ):
+    if _leads_to_postgres(source):
         return cast(Store, _postgres().PostgresStore(source))
     if _leads_to_redis(source):
         return cast(Store, _redis().RedisStore(source))
@@ -97,9 +95,7 @@ def as_async_store(source: object) -> AsyncStore:
     """The store that `source` is or points at, for async callers; see `as_store`."""
     if isinstance(source, str):
         return open_async_store(source)
-    if _is(source, "psycopg", "Connection", "AsyncConnection") or _is(
-        source, "psycopg_pool", "ConnectionPool", "AsyncConnectionPool"
-    ):
+    if _leads_to_postgres(source):
         return cast(AsyncStore, _postgres().AsyncPostgresStore(source))
     if _leads_to_redis(source):
         return cast(AsyncStore, _redis().AsyncRedisStore(source))
@@ -158,6 +154,12 @@ def _redis() -> Any:
     from remit_gates.stores import redis
 
     return redis
+
+
+def _leads_to_postgres(source: object) -> bool:
+    return _is(source, "psycopg", "Connection", "AsyncConnection") or _is(
+        source, "psycopg_pool", "ConnectionPool", "AsyncConnectionPool"
+    )
 
 
 def _leads_to_redis(source: object) -> bool:

@@ -5,8 +5,11 @@
 # CrewAI is absent where types are checked, so its decorators have none.
 # pyright: reportUntypedFunctionDecorator=false
 
+import contextlib
 from typing import Any, Final
 
+from remit_gates._model import RunKey, Snapshot
+from remit_gates.stores import open_store
 from tests.adapters.hermetic import seal
 from tests.journal import Journal
 
@@ -27,6 +30,17 @@ def note(flow: Any, step: str) -> None:
     """Write down that `flow` has begun `step`, and stand still there if told to."""
     current[-1].note(flow.flow_id, step)
     current[-1].stand(flow.flow_id, step)
+
+
+def parked(cls: Any, persistence: Any = None) -> str:
+    """A flow of `cls` that waits; its id."""
+    return str(cls(persistence=persistence).kickoff().context.flow_id)
+
+
+def kept(path: str, run: str) -> Snapshot:
+    """What the gate knows of `run`, in the database of a flow persistence."""
+    with contextlib.closing(open_store(f"sqlite:///{path}")) as store:
+        return store.read(RunKey("crewai", "", run))
 
 
 class Asks:

@@ -153,13 +153,18 @@ def park(kind: str, folder: Path, url: str) -> Place:
     return replace(place, blob=persistence.dump_json()) if kind == "blob" else place
 
 
-async def go_on(persistence: Any, deps: Deps) -> str:
-    """Resume from what is parked, as most do."""
-    async with graph.iter_from_persistence(persistence, deps=deps) as run:
+async def end_of(entering: Any) -> str:
+    """Enter a run and take it to its end; its output."""
+    async with entering as run:
         async for _ in run:
             pass
-    assert run.result is not None
-    return run.result.output
+    output: str = run.result.output
+    return output
+
+
+async def go_on(persistence: Any, deps: Deps) -> str:
+    """Resume from what is parked, as most do."""
+    return await end_of(graph.iter_from_persistence(persistence, deps=deps))
 
 
 async def load_and_answer(persistence: Any, deps: Deps) -> str | None:
@@ -167,13 +172,9 @@ async def load_and_answer(persistence: Any, deps: Deps) -> str | None:
     snapshot = await persistence.load_next()
     if snapshot is None:
         return None
-    async with graph.iter(
-        Pay("yes"), state=snapshot.state, deps=deps, persistence=persistence
-    ) as run:
-        async for _ in run:
-            pass
-    assert run.result is not None
-    return run.result.output
+    return await end_of(
+        graph.iter(Pay("yes"), state=snapshot.state, deps=deps, persistence=persistence)
+    )
 
 
 async def load_and_run(persistence: Any, deps: Deps) -> str | None:

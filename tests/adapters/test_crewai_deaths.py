@@ -3,16 +3,13 @@ killed afterwards leaves a doubt, which the policy settles."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from crewai.flow.persistence import SQLiteFlowPersistence
 
-from remit_gates import Abandoned, AlreadyConsumed, Policy, open_store
-from remit_gates._model import RunKey
+from remit_gates import Abandoned, AlreadyConsumed, Policy
 from remit_gates.crewai import gate, release
 from tests.adapters.crews import Crew
-from tests.adapters.flows import Judging, Plain, Twice
+from tests.adapters.flows import Judging, Plain, Twice, kept, parked
 from tests.journal import Journal
 from tests.waiting import until
 
@@ -21,18 +18,9 @@ SHORT = 1.0
 """A lease for those who must see one run out."""
 
 
-def parked(cls: Any, path: str) -> str:
-    persistence = gate(SQLiteFlowPersistence(path))
-    return str(cls(persistence=persistence).kickoff().context.flow_id)
-
-
-def record_of(path: str, run: str) -> Any:
-    return open_store(f"sqlite:///{path}").read(RunKey("crewai", "", run)).record
-
-
 def test_killed_before_the_commit_another_is_served(path: str, diary: Journal, crews: Crew) -> None:
     """Whatever the policy: the pause is still there, so nothing has run."""
-    run = parked(Judging, path)
+    run = parked(Judging, gate(SQLiteFlowPersistence(path)))
     winner, first, second = crews.open(path, 3)
     diary.hold(run, "model")
     winner.tell("answer", "Judging", run, "approved")
@@ -40,7 +28,8 @@ def test_killed_before_the_commit_another_is_served(path: str, diary: Journal, c
     assert first.ask("answer", "Judging", run, "rejected") == "InProgress"
     winner.kill()
     diary.let_go(run, "model")
-    killed = record_of(path, run).claim
+    killed = kept(path, run).record.claim
+    assert killed is not None
 
     for worker in (first, second):
         worker.tell("answer", "Judging", run, "rejected")
@@ -50,13 +39,13 @@ def test_killed_before_the_commit_another_is_served(path: str, diary: Journal, c
     assert kinds <= {"discarded", "InProgress", "AlreadyConsumed"}
     assert len(kinds) == 2
     assert diary.steps(run) == ["draft", "model", "model", "discard"]
-    record = record_of(path, run)
+    record = kept(path, run).record
     assert record.served > killed.token
     assert record.consumptions[-1].attempt == 2
 
 
 def test_killed_on_another_host_its_lease_tells(path: str, diary: Journal, crews: Crew) -> None:
-    run = parked(Judging, path)
+    run = parked(Judging, gate(SQLiteFlowPersistence(path)))
     winner, other = crews.open(path, 2, lease=SHORT)
     winner.ask("open", path, host="elsewhere", lease=SHORT)
     diary.hold(run, "model")
@@ -70,7 +59,7 @@ def test_killed_on_another_host_its_lease_tells(path: str, diary: Journal, crews
 
 
 def test_killed_after_the_commit_it_is_in_doubt(path: str, diary: Journal, crews: Crew) -> None:
-    run = parked(Plain, path)
+    run = parked(Plain, gate(SQLiteFlowPersistence(path)))
     winner, other, third = crews.open(path, 3)
     assert {worker.ask("load", "Plain", run) for worker in (other, third)} == {"loaded"}
     diary.hold(run, "publish")
@@ -98,7 +87,7 @@ def test_killed_after_the_commit_it_is_in_doubt(path: str, diary: Journal, crews
 def test_if_the_policy_says_so_an_open_instance_takes_over(
     path: str, diary: Journal, crews: Crew
 ) -> None:
-    run = parked(Plain, path)
+    run = parked(Plain, gate(SQLiteFlowPersistence(path)))
     winner, other, third = crews.open(path, 3, on_abandoned="serve")
     for worker in (other, third):
         worker.ask("load", "Plain", run)
@@ -125,7 +114,7 @@ def test_killed_where_it_paused_again_the_next_question_is_open(
     path: str, diary: Journal, crews: Crew
 ) -> None:
     """It had done its work; only its end was not written down."""
-    run = parked(Twice, path)
+    run = parked(Twice, gate(SQLiteFlowPersistence(path)))
     winner, other = crews.open(path, 2)
     diary.hold(run, "paused again")
     winner.tell("stand_after_the_pause", run, "yes")
@@ -140,7 +129,7 @@ def test_killed_where_it_paused_again_the_next_question_is_open(
 def test_a_holder_that_stood_still_past_its_lease_runs_no_listener(
     path: str, diary: Journal, crews: Crew
 ) -> None:
-    run = parked(Judging, path)
+    run = parked(Judging, gate(SQLiteFlowPersistence(path)))
     stale, other = crews.open(path, 2, lease=SHORT)
     diary.hold(run, "model")
     stale.tell("answer", "Judging", run, "approved")

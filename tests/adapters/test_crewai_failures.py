@@ -14,10 +14,9 @@ import pytest
 import wrapt
 from crewai.flow.persistence import SQLiteFlowPersistence
 
-from remit_gates import Policy, observed, open_store
+from remit_gates import Policy, observed
 from remit_gates._drive import drive
 from remit_gates._keeper import Keeper, StorePort
-from remit_gates._model import RunKey
 from remit_gates.crewai import gate, release
 from remit_gates.errors import (
     AlreadyConsumed,
@@ -27,22 +26,14 @@ from remit_gates.errors import (
     StoreUnavailable,
     UsageError,
 )
-from tests.adapters.flows import Judging, Plain, Twice, counting
+from tests.adapters.flows import Judging, Plain, Twice, counting, kept, parked
 from tests.adapters.racing import Background, outcome
 from tests.adapters.recorded import Recorded
 from tests.journal import Journal
 
 
-def parked(cls: Any, persistence: Any = None) -> str:
-    return str(cls(persistence=persistence).kickoff().context.flow_id)
-
-
 def down(*_: Any) -> None:
     raise OSError("the disk is full")
-
-
-def record_of(path: str, run: str) -> Any:
-    return open_store(f"sqlite:///{path}").read(RunKey("crewai", "", run)).record
 
 
 def test_a_model_that_fails_leaves_the_pause_answerable(path: str, diary: Journal) -> None:
@@ -53,7 +44,7 @@ def test_a_model_that_fails_leaves_the_pause_answerable(path: str, diary: Journa
     with pytest.raises(RuntimeError, match="the model is down"):
         flow.resume("?")
 
-    assert not record_of(path, run).consumptions
+    assert not kept(path, run).record.consumptions
     # By the same instance or another, with the same answer or another.
     assert Judging.from_pending(run, persistence).resume("rejected") == "discarded"
     with pytest.raises(AlreadyConsumed):
@@ -82,45 +73,38 @@ def test_a_write_that_fails_before_the_commit(call: str, path: str, diary: Journ
     with pytest.raises((OSError, RuntimeError), match="disk is full"):
         flow.resume("seven")
 
-    assert not record_of(path, run).consumptions
+    assert not kept(path, run).record.consumptions
     assert cls.from_pending(run, persistence).resume("eight") == "counted:eight"
     assert diary.steps(run) == ["ask", "answer"]
+
+
+def cancel(flow: Any, words: str, step: str, diary: Journal) -> None:
+    """Resume `flow` with `words`, and cancel that in `step`."""
+
+    async def go() -> None:
+        diary.hold(flow.flow_id, step)
+        task = asyncio.create_task(flow.resume_async(words))
+        await asyncio.to_thread(diary.await_step, flow.flow_id, step)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        diary.let_go(flow.flow_id, step)
+
+    asyncio.run(go())
 
 
 def test_cancelled_before_the_commit(path: str, diary: Journal) -> None:
     persistence = gate(SQLiteFlowPersistence(path))
     run = parked(Judging, persistence)
-
-    async def go() -> None:
-        flow = Judging.from_pending(run, persistence)
-        diary.hold(run, "model")
-        task = asyncio.create_task(flow.resume_async("approved"))
-        await asyncio.to_thread(diary.await_step, run, "model")
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        diary.let_go(run, "model")
-
-    asyncio.run(go())
-    assert not record_of(path, run).consumptions
+    cancel(Judging.from_pending(run, persistence), "approved", "model", diary)
+    assert not kept(path, run).record.consumptions
     assert Judging.from_pending(run, persistence).resume("rejected") == "discarded"
 
 
 def test_cancelled_after_the_commit(path: str, diary: Journal) -> None:
     persistence = gate(SQLiteFlowPersistence(path))
     run = parked(Plain, persistence)
-
-    async def go() -> None:
-        flow = Plain.from_pending(run, persistence)
-        diary.hold(run, "publish")
-        task = asyncio.create_task(flow.resume_async("yes"))
-        await asyncio.to_thread(diary.await_step, run, "publish")
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        diary.let_go(run, "publish")
-
-    asyncio.run(go())
+    cancel(Plain.from_pending(run, persistence), "yes", "publish", diary)
     with pytest.raises(AlreadyConsumed) as late:
         Plain.from_pending(run, persistence)
     assert late.value.failed

@@ -16,12 +16,11 @@ from crewai.flow.flow import Flow
 from crewai.flow.persistence import SQLiteFlowPersistence
 from crewai.state.checkpoint_config import CheckpointConfig
 
-from remit_gates import Policy, open_store
-from remit_gates._model import RunKey
+from remit_gates import Policy
 from remit_gates.crewai import gate
 from remit_gates.errors import AlreadyConsumed, InProgress
 from tests.adapters.crews import Crew
-from tests.adapters.flows import Plain, Steps, stepping
+from tests.adapters.flows import Plain, Steps, kept, stepping
 from tests.adapters.racing import Background, outcome, race
 from tests.journal import Journal
 from tests.waiting import until
@@ -30,10 +29,6 @@ from tests.waiting import until
 RUN = Policy(scope="run")
 
 Saved = tuple[Any, CheckpointConfig, str]
-
-
-def claim_of(path: str, run: str) -> Any:
-    return open_store(f"sqlite:///{path}").read(RunKey("crewai", "", run))
 
 
 # One run, by its id.
@@ -254,7 +249,7 @@ def test_to_restore_is_to_look(checkpoint: Saved, path: str) -> None:
     cls, config, run = checkpoint
     for _ in range(3):
         assert cls.from_checkpoint(config).flow_id == run
-    assert claim_of(path, run).version is None
+    assert kept(path, run).version is None
 
 
 def test_forks_of_a_checkpoint_are_free(checkpoint: Saved, path: str, diary: Journal) -> None:
@@ -266,7 +261,7 @@ def test_forks_of_a_checkpoint_are_free(checkpoint: Saved, path: str, diary: Jou
         fork.kickoff()
         assert diary.steps(fork.flow_id)[-1:] == ["third"]
         assert fork.flow_id != run
-        assert claim_of(path, fork.flow_id).version is None
+        assert kept(path, fork.flow_id).version is None
 
 
 def test_a_restored_instance_is_fresh_afterwards(checkpoint: Saved, diary: Journal) -> None:

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 from crewai.flow.persistence import SQLiteFlowPersistence
 
-from remit_gates import Policy, current_claim, open_store
-from remit_gates._model import RunKey
+from remit_gates import Policy, current_claim
 from remit_gates.crewai import gate, ticket
 from remit_gates.errors import (
     AlreadyConsumed,
@@ -24,18 +23,10 @@ from remit_gates.errors import (
     Superseded,
     UsageError,
 )
-from tests.adapters.flows import Light, Looping, Plain, Twice, counting
+from tests.adapters.flows import Light, Looping, Plain, Twice, counting, kept, parked
 from tests.adapters.racing import Background, outcome
 from tests.adapters.recorded import Recorded
 from tests.journal import Journal
-
-
-def parked(cls: Any, persistence: Any) -> str:
-    return str(cls(persistence=persistence).kickoff().context.flow_id)
-
-
-def version_of(path: str, run: str) -> Any:
-    return open_store(f"sqlite:///{path}").read(RunKey("crewai", "", run)).version
 
 
 def test_looking_consumes_nothing_and_asks_the_store_nothing(path: str, diary: Journal) -> None:
@@ -46,7 +37,7 @@ def test_looking_consumes_nothing_and_asks_the_store_nothing(path: str, diary: J
         flow = Plain.from_pending(run, persistence)
         assert flow.pending_feedback.method_name == "draft"
         assert persistence.load_pending_feedback(run) is not None
-    assert version_of(path, run) is None
+    assert kept(path, run).version is None
     assert flow.resume("yes") == "published:yes"
 
 
@@ -56,7 +47,7 @@ def test_looking_is_free_while_the_run_is_in_progress(path: str, diary: Journal)
     diary.hold(run, "publish")
     winner = Background(partial(Plain.from_pending(run, persistence).resume, "yes"))
     diary.await_step(run, "publish")
-    before = version_of(path, run)
+    before = kept(path, run).version
 
     assert persistence.load_pending_feedback(run) is None
     assert persistence.load_state(run) is not None
@@ -64,7 +55,7 @@ def test_looking_is_free_while_the_run_is_in_progress(path: str, diary: Journal)
         Plain.from_pending(run, persistence)
 
     assert late.value.outcome is None
-    assert version_of(path, run) == before
+    assert kept(path, run).version == before
     diary.let_go(run, "publish")
     assert winner.result() == "published:yes"
 
@@ -246,7 +237,7 @@ def test_a_bare_answer_is_refused_where_answers_must_be_bound(path: str, diary: 
     flow = Plain.from_pending(run, persistence)
     with pytest.raises(UsageError, match="remit_ticket"):
         flow.resume("yes")
-    assert version_of(path, run) is None
+    assert kept(path, run).version is None
     assert flow.resume("yes", remit_ticket=ticket(flow)) == "published:yes"
 
 

@@ -21,7 +21,7 @@ from crewai.flow.persistence import SQLiteFlowPersistence
 from remit_gates.crewai import gate
 from remit_gates.errors import AlreadyConsumed, InProgress, ResumeRefused
 from tests.adapters.crews import Crew
-from tests.adapters.flows import Judging, Plain, counting
+from tests.adapters.flows import Judging, Plain, counting, parked
 from tests.adapters.racing import outcome, race
 from tests.journal import Journal
 
@@ -36,11 +36,6 @@ def split(outcomes: list[Any]) -> tuple[list[Any], list[ResumeRefused]]:
     served = [found for found in outcomes if isinstance(found, str)]
     assert len(served) + len(refused) == len(outcomes), outcomes
     return served, refused
-
-
-def parked(cls: Any, persistence: Any) -> str:
-    """A flow of `cls` that waits; its id."""
-    return str(cls(persistence=persistence).kickoff().context.flow_id)
 
 
 def answer(cls: Any, persistence: Any, run: str, words: str = "yes", **options: Any) -> Any:

@@ -31,12 +31,8 @@ def calls(*arguments: dict[str, Any]) -> AIMessage:
     )
 
 
-def paying(journal: Journal) -> Any:
-    """A graph that calls the tool `pay` for two people at once, and asks for each.
-
-    Each call is a task of its own, as in LangGraph's agents: two calls in one task race
-    for the order in which their questions are numbered, gated or not.
-    """
+def asking(journal: Journal) -> ToolNode:
+    """A node with the tool `pay`, which asks before its effect."""
 
     @tool
     def pay(who: str) -> str:
@@ -45,9 +41,19 @@ def paying(journal: Journal) -> Any:
         journal(f"{who}!")
         return f"{who}: {answer}"
 
+    return ToolNode([pay])
+
+
+def paying(journal: Journal) -> Any:
+    """A graph that calls the tool `pay` for two people at once, and asks for each.
+
+    Each call is a task of its own, as in LangGraph's agents: two calls in one task race
+    for the order in which their questions are numbered, gated or not.
+    """
+
     builder = StateGraph(MessagesState)
     builder.add_node("model", lambda state: {"messages": [calls({"who": "ann"}, {"who": "bob"})]})
-    builder.add_node("tools", ToolNode([pay]))
+    builder.add_node("tools", asking(journal))
     builder.set_entry_point("model")
     builder.add_conditional_edges(
         "model",
@@ -62,16 +68,9 @@ def said(found: Any) -> list[str]:
 
 
 def test_a_tool_node_asks_for_one_tool(team: Team, journal: Journal) -> None:
-    @tool
-    def pay(who: str) -> str:
-        """Pay somebody."""
-        answer = interrupt(who)
-        journal(f"{who}!")
-        return f"{who}: {answer}"
-
     builder = StateGraph(MessagesState)
     builder.add_node("model", lambda state: {"messages": [calls({"who": "ann"})]})
-    builder.add_node("tools", ToolNode([pay]))
+    builder.add_node("tools", asking(journal))
     builder.set_entry_point("model")
     builder.add_edge("model", "tools")
     first, second = team.worker().compile(builder), team.worker().compile(builder)

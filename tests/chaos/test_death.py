@@ -116,14 +116,20 @@ def test_a_released_run_takes_another_answer(crew: Team, killed: Kill, run: str,
     assert crew.journal.counts(run)["charge: no"] == 1
 
 
-def test_of_a_holder_on_another_host_only_the_lease_tells(crew: Team, url: str, run: str) -> None:
-    crew.open(url, lease=SHORT)
+def charging_elsewhere(crew: Team, url: str, run: str, **options: Any) -> list[Worker]:
+    """A winner on another host, which stands still in `charge`; and somebody else."""
+    crew.open(url, lease=SHORT, **options)
     winner, other = crew.workers[:2]
     winner.ask("open", url, lease=SHORT, host="elsewhere")
     assert winner.ask("park", run).served
     crew.journal.hold(run, "charge")
     winner.tell("answer", run)
     crew.journal.await_step(run, "charge")
+    return [winner, other]
+
+
+def test_of_a_holder_on_another_host_only_the_lease_tells(crew: Team, url: str, run: str) -> None:
+    winner, other = charging_elsewhere(crew, url, run)
     winner.kill()
     killed_at_most = other.ask("answer", run)
     assert killed_at_most.kind == "InProgress"
@@ -136,13 +142,7 @@ def test_of_a_holder_on_another_host_only_the_lease_tells(crew: Team, url: str, 
 def test_a_live_holder_on_another_host_keeps_its_run_beyond_its_lease(
     crew: Team, url: str, run: str
 ) -> None:
-    crew.open(url, lease=SHORT, on_abandoned="serve")
-    winner, other = crew.workers[:2]
-    winner.ask("open", url, lease=SHORT, host="elsewhere")
-    assert winner.ask("park", run).served
-    crew.journal.hold(run, "charge")
-    winner.tell("answer", run)
-    crew.journal.await_step(run, "charge")
+    winner, other = charging_elsewhere(crew, url, run, on_abandoned="serve")
     store = open_store(url)
     key = RunKey("langgraph", "", run)
     start = store.read(key).now

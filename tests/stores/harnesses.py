@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -110,9 +111,9 @@ class SqliteHarness:
         return SqliteStore(self._newer)
 
 
-class PostgresHarness:
-    """Stores that `make` makes of a URL: of `url`, of `cut`, where the connection breaks
-    when an UPDATE has been answered, and of `newer`, which is an empty database."""
+class ServerHarness(ABC):
+    """Stores that `make` makes of a URL: of `url`, of `cut`, where the connection breaks when
+    a record has been sent and answered, and of `newer`, which is an empty database."""
 
     def __init__(self, make: Callable[[str], Any], url: str, cut: str, newer: str) -> None:
         self._make = make
@@ -126,6 +127,11 @@ class PostgresHarness:
     def losing(self) -> Any:
         return self._make(self._cut)
 
+    @abstractmethod
+    def newer(self) -> Any: ...
+
+
+class PostgresHarness(ServerHarness):
     def newer(self) -> Any:
         from remit_gates.stores.postgres import PostgresStore
 
@@ -139,22 +145,7 @@ class PostgresHarness:
         return self._make(self._newer)
 
 
-class RedisHarness:
-    """Stores that `make` makes of a URL and a prefix: of `url`, of `cut`, where the
-    connection breaks when a record has been sent and answered, and of `newer`."""
-
-    def __init__(self, make: Callable[..., Any], url: str, cut: str, newer: str) -> None:
-        self._make = make
-        self._url = url
-        self._cut = cut
-        self._newer = newer
-
-    def __call__(self) -> Any:
-        return self._make(self._url)
-
-    def losing(self) -> Any:
-        return self._make(self._cut)
-
+class RedisHarness(ServerHarness):
     def newer(self) -> Any:
         import redis
 
