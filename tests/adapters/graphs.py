@@ -108,3 +108,31 @@ def beside(join: Node, **nodes: Any) -> Any:
 def approval(journal: Journal, then: Callable[[], Any] | None = None) -> Any:
     """The smallest gated graph: a node that asks and has an effect, and one after it."""
     return chain(ask=asks(journal, "ask", "sure?"), after=does(journal, "after", then))
+
+
+class Boom(Exception):
+    """What a node of these tests raises."""
+
+
+def failing(times: int = 1) -> Callable[[], None]:
+    """A function that raises the first so many times."""
+    left = [times]
+
+    def fail() -> None:
+        if left[0] > 0:
+            left[0] -= 1
+            raise Boom
+
+    return fail
+
+
+def places(journal: Journal, place: str, times: int = 1) -> Any:
+    """A graph that fails in the node that asks, or in the one after, or within a subgraph."""
+    then = failing(times)
+    after = does(journal, "after", then if place == "after" else None)
+    if place == "inner":
+        inner = chain(ask=asks(journal, "ask", "sure?", then=then)).compile()
+        return chain(outer=inner, after=after)
+    return chain(
+        ask=asks(journal, "ask", "sure?", then=then if place == "ask" else None), after=after
+    )

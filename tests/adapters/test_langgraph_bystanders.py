@@ -148,7 +148,7 @@ def test_a_gated_graph_goes_on_with_what_was_parked_ungated(team: Team, journal:
 def test_a_gated_continue_uses_the_answer_of_an_ungated_run_that_failed(
     team: Team, journal: Journal
 ) -> None:
-    from tests.adapters.test_langgraph_failures import Boom, failing
+    from tests.adapters.graphs import Boom, failing
 
     builder = chain(ask=asks(journal, "ask", "sure?", then=failing()))
     bare, gated = team.bare().compile(builder), team.worker().compile(builder)

@@ -11,8 +11,7 @@ from langgraph.types import Command, interrupt
 from remit_gates import Policy, current_claim
 from remit_gates._keeper import ActiveClaim
 from remit_gates.langgraph import claim_in_node
-from tests.adapters.graphs import Journal, asks, chain
-from tests.adapters.test_langgraph_failures import Boom, failing
+from tests.adapters.graphs import Boom, Journal, asks, chain, failing
 from tests.adapters.workers import Team, on
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,41 +9,13 @@ from langgraph.types import Command
 
 from remit_gates import Policy
 from remit_gates.errors import AlreadyConsumed
-from tests.adapters.graphs import Journal, asks, beside, chain, does
+from tests.adapters.graphs import Boom, Journal, asks, beside, chain, does, failing, places
 from tests.adapters.racing import outcome
 from tests.adapters.workers import Team, on
 
 
 NO: Any = Command(resume="no")
 YES: Any = Command(resume="yes")
-
-
-class Boom(Exception):
-    """What a node of these tests raises."""
-
-
-def failing(times: int = 1) -> Callable[[], None]:
-    """A function that raises the first so many times."""
-    left = [times]
-
-    def fail() -> None:
-        if left[0] > 0:
-            left[0] -= 1
-            raise Boom
-
-    return fail
-
-
-def places(journal: Journal, place: str, times: int = 1) -> Any:
-    """A graph that fails in the node that asks, or in the one after, or within a subgraph."""
-    then = failing(times)
-    after = does(journal, "after", then if place == "after" else None)
-    if place == "inner":
-        inner = chain(ask=asks(journal, "ask", "sure?", then=then)).compile()
-        return chain(outer=inner, after=after)
-    return chain(
-        ask=asks(journal, "ask", "sure?", then=then if place == "ask" else None), after=after
-    )
 
 
 every_place = pytest.mark.parametrize("place", ["ask", "after", "inner"])

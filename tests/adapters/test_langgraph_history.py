@@ -12,8 +12,7 @@ from remit_gates import AlreadyConsumed, Attempt, Policy, Release, history
 from remit_gates.errors import UsageError
 from remit_gates.langgraph import ahistory, atickets, tickets
 from remit_gates.langgraph import history as history_of
-from tests.adapters.graphs import Journal, asks, chain, does
-from tests.adapters.test_langgraph_failures import Boom, places
+from tests.adapters.graphs import Boom, Journal, asks, chain, does, places
 from tests.adapters.workers import Graph, Team, on
 
 

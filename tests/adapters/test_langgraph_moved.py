@@ -16,11 +16,10 @@ from langgraph.types import Command
 from remit_gates import Policy, current_claim
 from remit_gates._keeper import ActiveClaim
 from remit_gates.errors import AlreadyConsumed, InProgress, ResumeRefused
-from tests.adapters.graphs import Journal, State, asks
+from tests.adapters.graphs import Boom, Journal, State, asks, failing
 from tests.adapters.racing import outcome
 from tests.adapters.test_langgraph_claims import telling
-from tests.adapters.test_langgraph_failures import Boom, failing
-from tests.adapters.test_langgraph_tickets import waiting
+from tests.adapters.ticketing import waiting
 from tests.adapters.workers import Graph, Team, on
 from tests.waiting import until
 

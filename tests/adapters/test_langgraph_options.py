@@ -11,8 +11,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
 from remit_gates.errors import AlreadyConsumed
-from tests.adapters.graphs import Journal, asks, chain, does
-from tests.adapters.test_langgraph_failures import Boom, failing
+from tests.adapters.graphs import Boom, Journal, asks, chain, does, failing
 from tests.adapters.workers import Graph, Team, on
 
 

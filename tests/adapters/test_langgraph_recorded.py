@@ -12,8 +12,7 @@ import pytest
 from langgraph.types import Command
 
 from remit_gates.errors import AlreadyConsumed
-from tests.adapters.graphs import Journal, asks, beside, chain, does
-from tests.adapters.test_langgraph_failures import Boom, failing
+from tests.adapters.graphs import Boom, Journal, asks, beside, chain, does, failing
 from tests.adapters.workers import Team
 
 

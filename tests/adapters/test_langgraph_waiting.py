@@ -15,7 +15,7 @@ from remit_gates.errors import AlreadyConsumed, InProgress, ResumeRefused
 from remit_gates.langgraph import Ticket
 from tests.adapters.graphs import Hold, Journal, asks, beside, chain, does
 from tests.adapters.racing import Background
-from tests.adapters.test_langgraph_tickets import waiting
+from tests.adapters.ticketing import waiting
 from tests.adapters.workers import Team
 from tests.waiting import PATIENCE
 
