@@ -6,6 +6,7 @@ Needs nothing but the standard library: it is the first thing that runs on a fre
 from __future__ import annotations
 
 import argparse
+import hashlib
 import importlib.util
 import os
 import shutil
@@ -68,14 +69,16 @@ def install(python: Path, *wanted: str) -> None:
         run(str(python), "-m", "pip", "install", "--quiet", *wanted)
 
 
-def environment(folder: Path, *wanted: str) -> Path:
-    """The interpreter of an environment of this Python with `wanted` alone, made anew when
-    something else is wanted than what its stamp says."""
+def environment(folder: Path, *wanted: str, python: str = sys.executable) -> Path:
+    """The interpreter of an environment of `python` with `wanted` alone, made anew when
+    something else is wanted than what its stamp says, or this checkout says it otherwise."""
     stamp = folder / "remit-gates.stamp"
-    if not stamp.is_file() or stamp.read_text() != "\n".join(wanted):
+    said = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
+    needed = "\n".join([*wanted, said])
+    if not stamp.is_file() or stamp.read_text() != needed:
         say(f"making {folder}")
-        install(create(folder, sys.executable), *wanted)
-        stamp.write_text("\n".join(wanted))
+        install(create(folder, python), *wanted)
+        stamp.write_text(needed)
     return executable(folder)
 
 

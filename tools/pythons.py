@@ -5,7 +5,6 @@ A Python that is absent is named, so that a short run is never taken for a full 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -31,7 +30,8 @@ def main() -> None:
             absent.append(version)
             continue
         envs.say(f"Python {version}: {python}")
-        ready = environment(folder / version, python)
+        wanted = ("--editable", str(envs.ROOT), "--group", "unit")
+        ready = envs.environment(folder / version, *wanted, python=python)
         command = [str(ready), "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/unit"]
         if subprocess.run(command, cwd=envs.ROOT, check=False).returncode != 0:
             failed.append(version)
@@ -62,17 +62,6 @@ def candidates(version: str) -> Iterator[str]:
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     for found in sorted(pyenv.glob(f"versions/{version}.*/bin/python{version}"), reverse=True):
         yield str(found)
-
-
-def environment(folder: Path, python: str) -> Path:
-    """The interpreter of an environment for the unit tests, made anew when they need more."""
-    wanted = hashlib.sha256((envs.ROOT / "pyproject.toml").read_bytes()).hexdigest()
-    stamp = folder / ".wanted"
-    if not stamp.exists() or stamp.read_text() != wanted:
-        ready = envs.create(folder, python)
-        envs.install(ready, "--editable", str(envs.ROOT), "--group", "unit")
-        stamp.write_text(wanted)
-    return envs.executable(folder)
 
 
 if __name__ == "__main__":

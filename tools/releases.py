@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def environment(framework: str, suite: Suite, release: str) -> Path:
-    """The interpreter of an environment with `release`, made anew when it needs other things."""
+    """The interpreter of an environment with `release`."""
     folder = Path(sys.prefix) / "envs" / f"{framework}-{release}"
     return envs.environment(folder, *suite.releases[release], *suite.besides)
 
