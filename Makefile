@@ -14,7 +14,7 @@ help:
 	@echo 'make demo     one pause, many deliveries: LangGraph as it is, and gated'
 	@echo 'make desk     an example service, to click at: two workers, a Postgres of its own'
 	@echo 'make test     the whole suite; ARGS="-k name" for a part of it'
-	@echo 'make test-langgraph  its tests on older releases, each in an environment of its own'
+	@echo 'make test-langgraph  LangGraph on older releases, each in an environment of its own'
 	@echo 'make test-crewai    CrewAI, oldest and newest, each in an environment of its own'
 	@echo 'make test-pydantic  its tests on every pydantic-graph and pydantic-ai that is gated'
 	@echo 'make prove    the models and the wider proofs; prove-full also the scaled models'
