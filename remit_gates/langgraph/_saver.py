@@ -89,9 +89,10 @@ def gated_type(cls: type[Any]) -> type[Any]:
 _types: dict[type[Any], type[Any]] = {}
 
 
-Plan = Callable[..., "Flow[Any] | None"]
-"""What a gated method does with its arguments; None to call the inner method with them,
-and nothing else. Most calls are such, so they cost next to nothing."""
+Plan = Callable[..., "Flow[Any] | Inner | None"]
+"""What a gated method does with its arguments: a flow; or one call of the inner method; or
+None, to call it with those very arguments. Most calls are of the last two kinds, so they
+cost next to nothing."""
 
 
 def _method(inner: Callable[..., Any], plan: Plan) -> Callable[..., Any]:
@@ -99,19 +100,23 @@ def _method(inner: Callable[..., Any], plan: Plan) -> Callable[..., Any]:
 
     @functools.wraps(inner)
     async def awaited(self: Any, *args: Any, **kwargs: Any) -> Any:
-        flow = plan(self, *args, **kwargs)
-        if flow is None:
+        does = plan(self, *args, **kwargs)
+        if does is None:
             return await inner(self, *args, **kwargs)
+        if isinstance(does, Inner):
+            return await inner(self, *does.args, **does.kwargs)
         port = SaverPort(self._remit, functools.partial(inner, self), awaited=True)
-        return await adrive(flow, port)
+        return await adrive(does, port)
 
     @functools.wraps(inner)
     def called(self: Any, *args: Any, **kwargs: Any) -> Any:
-        flow = plan(self, *args, **kwargs)
-        if flow is None:
+        does = plan(self, *args, **kwargs)
+        if does is None:
             return inner(self, *args, **kwargs)
+        if isinstance(does, Inner):
+            return inner(self, *does.args, **does.kwargs)
         port = SaverPort(self._remit, functools.partial(inner, self), awaited=False)
-        return drive(flow, port)
+        return drive(does, port)
 
     return awaited if inspect.iscoroutinefunction(inner) else called
 
@@ -185,24 +190,24 @@ def _without(config: Any, name: str) -> Any:
 
 def _put(
     saver: Any, config: Any, checkpoint: Any, metadata: Any, *args: Any, **kwargs: Any
-) -> Flow[Any] | None:
+) -> Flow[Any] | Inner | None:
     check = saver._remit.check
     root = not config.get("configurable", {}).get("checkpoint_ns")
     if check is not None and root:
         check(config, checkpoint)
     claim = claim_of(config)
-    if claim is None or (not root and claim.provably_alive):
+    if claim is None:
         return None
     if root and claim.guarded:
         # New input takes no claim, so that its checkpoints have no token: by that, a later
         # continue knows whose work it goes on with.
         metadata = {**metadata, WRITTEN_UNDER: claim.token}
-    return _fenced(saver, claim, (config, checkpoint, metadata, *args), kwargs)
+    return _fenced(saver, claim, Inner((config, checkpoint, metadata, *args), kwargs))
 
 
 def _put_writes(
     saver: Any, config: Any, writes: Any, task_id: str, *args: Any, **kwargs: Any
-) -> Flow[Any] | None:
+) -> Flow[Any] | Inner | None:
     claim = claim_of(config)
     taken = [value for channel, value in writes if channel == RESUME and task_id != NULL_TASK]
     if claim is not None and any(
@@ -212,17 +217,23 @@ def _put_writes(
     # LangGraph before 1.2.16 leaves no mark of a task that took an answer and returned
     # nothing, and would run it again beside one that still waits.
     silent = bool(taken) and len(taken) == len(writes)
-    if not silent and (claim is None or claim.provably_alive):
+    if claim is None and not silent:
         return None
     marked = [*writes, (NO_WRITES, None)] if silent else writes
-    return _fenced(saver, claim, (config, marked, task_id, *args), kwargs)
+    return _fenced(saver, claim, Inner((config, marked, task_id, *args), kwargs))
 
 
-def _fenced(saver: Any, claim: ActiveClaim | None, args: Any, kwargs: Any) -> Flow[Any]:
-    """A write, once it is certain that its claim is held."""
-    if claim is not None and not claim.provably_alive:
-        yield from saver._remit.keeper.fence(claim)
-    return (yield Inner(args, kwargs))
+def _fenced(saver: Any, claim: ActiveClaim | None, write: Inner) -> Flow[Any] | Inner:
+    """`write`, once it is certain that its claim is held. Where that is known, it needs no
+    flow."""
+    if claim is None or claim.provably_alive:
+        return write
+    return _proved(saver, claim, write)
+
+
+def _proved(saver: Any, claim: ActiveClaim, write: Inner) -> Flow[Any]:
+    yield from saver._remit.keeper.fence(claim)
+    return (yield write)
 
 
 def _delete_thread(saver: Any, thread_id: str) -> Flow[None]:
@@ -252,11 +263,14 @@ def _prune(saver: Any, thread_ids: Any, *args: Any, **kwargs: Any) -> Flow[None]
             yield OnStore("delete", (saver._remit.key(str(thread)),))
 
 
-def _setup(saver: Any) -> Flow[None]:
-    yield Inner(())
+def _setup(saver: Any) -> Flow[None] | None:
     # A saver that sets itself up calls this before everything it does.
-    if not hasattr(saver, "is_setup"):
-        yield OnStore("setup")
+    return None if hasattr(saver, "is_setup") else _both_set_up()
+
+
+def _both_set_up() -> Flow[None]:
+    yield Inner(())
+    yield OnStore("setup")
 
 
 _NAMED: Final[tuple[tuple[str, Plan], ...]] = (
