@@ -38,7 +38,7 @@ metadata and streams."""
 OPTIONS: Final = "__pregel_remit_options"
 """Where the options of a delivery travel between the call and the loop."""
 
-NAMES: Final = ("remit_ticket", "remit_delivery", "remit_actor", "remit_fork")
+NAMES: Final = frozenset(("remit_ticket", "remit_delivery", "remit_actor", "remit_fork"))
 """The options of a delivery, as callers write them into `configurable`."""
 
 
@@ -193,7 +193,7 @@ def _start(loop: Any) -> Entry | None:
         conf = config["configurable"]
         options.update(conf.pop(OPTIONS, {}))
         for place in (conf, config.get("metadata") or {}):
-            options.update({name: place.pop(name) for name in NAMES if name in place})
+            options.update({name: place.pop(name) for name in NAMES.intersection(place)})
     entry = Entry(loop, loop.checkpointer._remit, options)
     for config in (loop.config, loop.checkpoint_config):
         config["configurable"][ENTRY] = entry
@@ -319,7 +319,7 @@ def _apart(config: Any, others: dict[str, Any]) -> tuple[dict[str, Any], dict[st
     options: dict[str, Any] = {}
     for place in ("configurable", "metadata"):
         found = out.get(place) or {}
-        options.update({name: found[name] for name in NAMES if name in found})
+        options.update({name: found[name] for name in NAMES.intersection(found)})
         out[place] = {key: found[key] for key in found if key not in NAMES}
     out["configurable"][OPTIONS] = {**others, **options}
     return out, options
