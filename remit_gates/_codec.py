@@ -31,8 +31,6 @@ released, recorded answers, and receipts.
 _OF_FORMAT_1: Final = (None, None, None, (None, None))
 """What format 1 cannot say of a consumption, where there is nothing of it."""
 
-_WRITER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
-
 _DEFAULTS: Final = {
     kind: (
         attrgetter(*(spec.name for spec in fields(kind))),
@@ -97,22 +95,25 @@ def _record(data: dict[str, Any]) -> Record:
 
 
 def _slim(value: Any) -> dict[str, Any]:
-    """`value` as a dict without what equals its default, so that records stay small."""
-    out: dict[str, Any] = {}
+    """`value` as a dict without what equals its default, so that records stay small. What
+    is in it is left as it is."""
     items, names = _DEFAULTS[type(value)]
-    for item, (name, default) in zip(items(value), names, strict=True):
-        if item != default:
-            out[name] = _plain(item)
-    return out
+    return {
+        name: item
+        for item, (name, default) in zip(items(value), names, strict=True)
+        if item is not default and item != default
+    }
 
 
-def _plain(item: Any) -> Any:
-    if isinstance(item, Holder):
-        return [item.host, item.pid, item.started, item.nonce]
-    if isinstance(item, tuple):
-        return [_plain(part) for part in item]
-    # An intent or a phase is a string already.
-    return _slim(item) if type(item) in _DEFAULTS else item
+def _plain(value: Any) -> Any:
+    """What JSON has no form for, which it asks for as it comes to it. An intent or a phase
+    is a string to it already, and a tuple a list."""
+    if type(value) is Holder:
+        return [value.host, value.pid, value.started, value.nonce]
+    return _slim(value)
+
+
+_WRITER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=_plain)
 
 
 def _claim(data: dict[str, Any]) -> Claim:
