@@ -41,6 +41,10 @@ T = TypeVar("T")
 TRIES: Final = 3
 """How often an operation is sent at most, where sending it again is safe."""
 
+PREPARED: Final = frozenset(("read", "insert", "swap", "renew"))
+"""What is prepared where that is safe: what a run waits for. They find one row by its key,
+for which every plan is the same; the others are planned for their parameters."""
+
 RACED: Final = (
     errors.UniqueViolation,
     errors.DuplicateTable,
@@ -102,6 +106,8 @@ class Flows:
                 rows = yield from self._rows(connection, call.name, call.params)
             except (psycopg.Error, UnicodeEncodeError) as error:
                 lost = connection.pgconn.transaction_status not in RESTING
+                if isinstance(error, errors.FeatureNotSupported) and self._forgets(connection):
+                    continue
                 if tries and _harmless(error, lost, sent, call):
                     continue
                 unsure = sent and lost and not call.repeatable
@@ -156,11 +162,20 @@ class Flows:
 
     def _rows(self, connection: Any, name: str, params: dict[str, Any]) -> Steps[list[Any]]:
         cursor = self._cursor(connection, row_factory=tuple_row)
-        yield Do(cursor.execute, self._sql[name], params, prepare=False)
+        prepare = self._source.prepares if name in PREPARED else False
+        yield Do(cursor.execute, self._sql[name], params, prepare=prepare)
         rows: list[Any] = yield Do(cursor.fetchall)
         if not connection.autocommit:
             yield Do(connection.commit)
         return rows
+
+    def _forgets(self, connection: Any) -> bool:
+        """Stop preparing on `connection`, because the table has changed and Postgres refuses
+        to go by what was prepared for it before; False where nothing was."""
+        prepared = self._source.prepares is None and connection.prepare_threshold is not None
+        if prepared:
+            connection.prepare_threshold = None
+        return prepared
 
     def _version(self, connection: Any) -> Steps[int | None]:
         """The schema version of the table; None when it was never set up."""

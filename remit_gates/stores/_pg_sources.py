@@ -61,8 +61,20 @@ ASYNC: Final = Colour(
 )
 
 
+PREPARE_AFTER: Final = 5
+"""How often a statement is sent before the server is asked to keep it, which takes a round
+trip; psycopg's own default."""
+
+
 class Source(Protocol):
-    """Lends connections for one operation each."""
+    """Lends connections for one operation each.
+
+    Attributes:
+        prepares: What psycopg is told of statements that are worth preparing: None to go by
+            the `prepare_threshold` of the connection, False not to.
+    """
+
+    prepares: bool | None
 
     def take(self) -> Steps[Any]: ...
     def give(self, connection: Any) -> Steps[None]: ...
@@ -79,6 +91,8 @@ class Own:
         size: How many there are at most.
         limit: Seconds that any wait takes at most.
     """
+
+    prepares = None
 
     def __init__(
         self, colour: Colour, conninfo: str, options: Mapping[str, Any], size: int, limit: float
@@ -107,17 +121,10 @@ class Own:
             connection = None
         if connection is None:
             try:
-                connection = yield Do(
-                    self._colour.connection.connect,
-                    self._conninfo,
-                    **self._options,
-                    autocommit=True,
-                    prepare_threshold=None,
-                )
+                connection = yield from self._opened()
             except BaseException:
                 slots.free.put_nowait(None)
                 raise
-            bound(connection, self._limit)
             slots.opened.append(connection)
         self._lent[id(connection)] = slots
         return connection
@@ -135,6 +142,28 @@ class Own:
             slots.close()
         self._places = weakref.WeakKeyDictionary()
         yield from ()
+
+    def _opened(self) -> Steps[Any]:
+        connection = yield Do(
+            self._colour.connection.connect,
+            self._conninfo,
+            **self._options,
+            autocommit=True,
+            prepare_threshold=None,
+        )
+        try:
+            bound(connection, self._limit)
+            cursor = yield Do(connection.execute, "SELECT pg_backend_pid()")
+            (pid,) = yield Do(cursor.fetchone)
+        except BaseException:
+            hang_up(connection)
+            raise
+        # A pooler gives its clients a process id of its own making. Only the server itself
+        # gives the true one, and only its session is sure to be ours from end to end, so
+        # that what is prepared in it is still there the next time, and is what we prepared.
+        if pid == connection.info.backend_pid:
+            connection.prepare_threshold = PREPARE_AFTER
+        return connection
 
     def _waited(self, slots: _Slots) -> Steps[Any]:
         try:
@@ -216,6 +245,8 @@ class Borrowed:
         pool: The pool.
         limit: Seconds that any wait takes at most.
     """
+
+    prepares = False
 
     def __init__(self, pool: Any, limit: float) -> None:
         self._pool = pool

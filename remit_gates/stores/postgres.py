@@ -1,4 +1,4 @@
-"""Stores in Postgres: one statement an operation, and no state in the session.
+"""Stores in Postgres: one statement an operation, and no state in a session that may be shared.
 
 So a transaction pooler may stand in between, and a connection that the framework keeps busy
 is never waited for. Every operation is one flow of driver calls, performed by either colour.

@@ -49,6 +49,10 @@ class Forwarding(ABC):
     def _connect(self) -> socket.socket:
         """A connection to the server."""
 
+    def _told(self, data: bytes) -> bytes:
+        """What a client gets of `data`, which the server said."""
+        return data
+
     def _accept(self) -> None:
         while self._listener in select.select([self._listener, self._stopping], [], [])[0]:
             client, _ = self._listener.accept()
@@ -69,7 +73,7 @@ class Forwarding(ABC):
                     if not data:
                         return
                     answered = True
-                    client.sendall(data)
+                    client.sendall(self._told(data))
                 if client in ready:
                     data = client.recv(65536)
                     if not data:

@@ -16,6 +16,7 @@ from psycopg.conninfo import conninfo_to_dict
 from remit_gates.errors import SetupRequired, StoreUnavailable, UsageError
 from remit_gates.stores import as_async_store, as_store, open_store
 from remit_gates.stores._calls import FIRST, PAGE, pages
+from remit_gates.stores._pg_sources import PREPARE_AFTER
 from remit_gates.stores.postgres import AsyncPostgresStore, PostgresStore
 from remit_gates.testing import check_store
 from tests.servers import Postgres
@@ -26,7 +27,7 @@ from tests.stores.checks import (
     tells_async_callers_that_its_server_hangs,
     tells_that_its_server_hangs,
 )
-from tests.stores.proxy import Proxy
+from tests.stores.proxy import Proxy, proxy
 from tests.stores.records import RUN, claimed, settled
 
 
@@ -112,6 +113,60 @@ def test_nothing_stays_in_the_session(postgres_url: str, store: PostgresStore) -
             assert connection.execute(locks).fetchall() == []
             assert "wait" not in vars(connection)
         borrowing.close()
+
+
+def _resumed(store: PostgresStore, times: int) -> None:
+    """What so many resumes ask a store for, with a heartbeat each, and a deletion."""
+    for _ in range(times):
+        assert store.read(RUN).version is None
+        version = store.swap(RUN, None, claimed(1), 30.0)
+        assert store.renew(RUN, 1, 30.0)
+        assert store.swap(RUN, version, settled(1), None, False) is not None
+        store.delete(RUN)
+
+
+def test_statements_are_prepared_in_a_session_of_the_servers_own(
+    store: PostgresStore, through: Proxy
+) -> None:
+    direct = PostgresStore(through.url)
+    _resumed(direct, PREPARE_AFTER)
+    assert through.prepared == 0
+    for number in (1, 2):
+        _resumed(direct, 1)
+        # Each is prepared the first time, and executed by its name each time.
+        assert through.prepared >= 4 * number
+    before = through.executed, through.prepared
+    list(direct.scan())
+    direct.prune(3600.0)
+    assert through.executed - before[0] == 2
+    assert through.prepared == before[1]
+    direct.close()
+    store.close()
+
+
+def test_nothing_is_prepared_through_a_pooler(postgres_url: str, store: PostgresStore) -> None:
+    """Its sessions are not those of the server: what was prepared in one may be looked for
+    in another, where the same name may be somebody else's statement."""
+    with proxy(postgres_url, pooler=True) as through:
+        pooled = PostgresStore(through.url)
+        _resumed(pooled, 3 * PREPARE_AFTER)
+        assert through.executed >= 5 * 3 * PREPARE_AFTER
+        assert through.prepared == 0
+        pooled.close()
+    store.close()
+
+
+def test_a_table_that_changed_does_without_what_was_prepared(
+    postgres_url: str, store: PostgresStore
+) -> None:
+    version = store.swap(RUN, None, claimed(1), 30.0)
+    for _ in range(2 * PREPARE_AFTER):
+        assert store.read(RUN).version == version
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("ALTER TABLE remit_gates ALTER version TYPE numeric")
+    assert store.read(RUN).version == version
+    assert store.read(RUN).record == claimed(1)
+    store.close()
 
 
 def test_only_a_durable_swap_waits_for_the_disk(postgres_url: str, store: PostgresStore) -> None:

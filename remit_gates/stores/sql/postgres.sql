@@ -1,5 +1,6 @@
 -- Statements of the Postgres store. Each is one round trip and one transaction of its own,
--- and leaves no session state, so that a transaction pooler may stand in between.
+-- and leaves no session state, so that a transaction pooler may stand in between. Where none
+-- does, read, insert, swap and renew are prepared.
 --
 -- The clock is clock_timestamp(): now() stands still in a transaction. In a WHERE it is
 -- called in place, so that a row that had to be waited for is judged by the time after
