@@ -113,7 +113,10 @@ def _plain(value: Any) -> Any:
     return _slim(value)
 
 
-_WRITER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=_plain)
+# No value holds itself, so there is no circle to look for.
+_WRITER: Final = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), check_circular=False, default=_plain
+)
 
 
 def _claim(data: dict[str, Any]) -> Claim:

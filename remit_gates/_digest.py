@@ -15,7 +15,10 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Final
+
+
+_WRITER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
 def digest(answer: Any, run: str, pause: str) -> str | None:
@@ -25,7 +28,7 @@ def digest(answer: Any, run: str, pause: str) -> str | None:
     no secret: whoever may read the store can try likely answers.
     """
     try:
-        text = json.dumps(_plain(answer), sort_keys=True, separators=(",", ":"))
+        text = _WRITER.encode(_plain(answer))
     except Exception:  # noqa: BLE001 - code of the answer's own class ran
         return None
     scope = hashlib.sha256(f"{len(run)}:{run}{pause}".encode(errors="surrogatepass")).digest()

@@ -193,7 +193,8 @@ def _start(loop: Any) -> Entry | None:
         conf = config["configurable"]
         options.update(conf.pop(OPTIONS, {}))
         for place in (conf, config.get("metadata") or {}):
-            options.update({name: place.pop(name) for name in NAMES.intersection(place)})
+            for name in NAMES.intersection(place):
+                options[name] = place.pop(name)
     entry = Entry(loop, loop.checkpointer._remit, options)
     for config in (loop.config, loop.checkpoint_config):
         config["configurable"][ENTRY] = entry
@@ -318,9 +319,9 @@ def _apart(config: Any, others: dict[str, Any]) -> tuple[dict[str, Any], dict[st
     out: dict[str, Any] = dict(config or {})
     options: dict[str, Any] = {}
     for place in ("configurable", "metadata"):
-        found = out.get(place) or {}
-        options.update({name: found[name] for name in NAMES.intersection(found)})
-        out[place] = {key: found[key] for key in found if key not in NAMES}
+        found = out[place] = dict(out.get(place) or {})
+        for name in NAMES.intersection(found):
+            options[name] = found.pop(name)
     out["configurable"][OPTIONS] = {**others, **options}
     return out, options
 

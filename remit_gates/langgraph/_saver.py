@@ -217,7 +217,7 @@ def _put_writes(
     # LangGraph before 1.2.16 leaves no mark of a task that took an answer and returned
     # nothing, and would run it again beside one that still waits.
     silent = bool(taken) and len(taken) == len(writes)
-    if claim is None and not silent:
+    if not silent and (claim is None or claim.provably_alive):
         return None
     marked = [*writes, (NO_WRITES, None)] if silent else writes
     return _fenced(saver, claim, Inner((config, marked, task_id, *args), kwargs))

@@ -13,8 +13,6 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final
 from urllib.parse import quote
 
@@ -26,6 +24,9 @@ class Handle:
         path: The file.
         timeout: Seconds to wait for a lock of SQLite's.
         create: Whether to make the file and to change its journal.
+
+    Attributes:
+        lock: To be held for as long as the connection is used.
     """
 
     def __init__(self, path: str, timeout: float, create: bool = True) -> None:
@@ -34,7 +35,7 @@ class Handle:
         self._create = create
         self._connection: sqlite3.Connection | None = None
         self._durable: bool | None = None
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
         with _REGISTRY:
             _HANDLES.add(self)
 
@@ -42,14 +43,12 @@ class Handle:
         # The thread that it belonged to has ended, so nobody holds the lock.
         self._shut()
 
-    @contextmanager
-    def open(self) -> Iterator[sqlite3.Connection]:
-        """The connection, for this thread alone while the context lasts."""
-        with self._lock:
-            if self._connection is None:
-                connect = _connect if self._create else _visit
-                self._connection = connect(self._path, self._timeout)
-            yield self._connection
+    def connection(self) -> sqlite3.Connection:
+        """The connection, for whoever holds `lock`."""
+        if self._connection is None:
+            connect = _connect if self._create else _visit
+            self._connection = connect(self._path, self._timeout)
+        return self._connection
 
     def synchronous(self, connection: sqlite3.Connection, durable: bool) -> None:
         """Have the next commits wait for the disk, or not. Only outside a transaction."""
@@ -59,7 +58,7 @@ class Handle:
 
     def close(self) -> None:
         """Close the connection once it is idle; it opens again when needed."""
-        with self._lock:
+        with self.lock:
             self._shut()
 
     def _shut(self) -> None:
@@ -81,13 +80,13 @@ def _before_fork() -> None:
     _REGISTRY.acquire()
     _held.extend(_HANDLES)
     for handle in _held:
-        handle._lock.acquire()
+        handle.lock.acquire()
         handle._shut()
 
 
 def _after_fork() -> None:
     for handle in _held:
-        handle._lock.release()
+        handle.lock.release()
     _held.clear()
     _REGISTRY.release()
 

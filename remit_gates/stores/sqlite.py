@@ -138,8 +138,9 @@ class SqliteStore(Store):
             StoreUnavailable, SetupRequired: As for `read`.
         """
         try:
-            with self._handle().open() as connection:
-                return tuple(checks(self.path, connection))
+            handle = self._handle()
+            with handle.lock:
+                return tuple(checks(self.path, handle.connection()))
         except sqlite3.Error as error:
             raise self._translated(error, False) from error
 
@@ -157,7 +158,8 @@ class SqliteStore(Store):
         handle = self._handle()
         committing = False
         try:
-            with handle.open() as connection:
+            with handle.lock:
+                connection = handle.connection()
                 if not self._ready:
                     self._prepare(connection)
                 params = {**call.params, "table": self._table}
