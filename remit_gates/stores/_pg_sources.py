@@ -92,7 +92,7 @@ class Own:
         limit: Seconds that any wait takes at most.
     """
 
-    prepares = None
+    prepares: bool | None = None
 
     def __init__(
         self, colour: Colour, conninfo: str, options: Mapping[str, Any], size: int, limit: float
@@ -246,7 +246,7 @@ class Borrowed:
         limit: Seconds that any wait takes at most.
     """
 
-    prepares = False
+    prepares: bool | None = False
 
     def __init__(self, pool: Any, limit: float) -> None:
         self._pool = pool
