@@ -13,6 +13,7 @@ import hashlib
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 from remit_gates import _telling
@@ -27,7 +28,13 @@ from remit_gates._observe import Event, claiming, tell
 from remit_gates._ops import Dead, Flow, Load, Now, Read, Swap
 from remit_gates._passage import TRIES, Denied, Judge, Passage, enter, fence, leave, note, renew
 from remit_gates._policy import Policy
-from remit_gates.errors import ClaimLost, OutcomeUnknown, RemitError, StoreUnavailable
+from remit_gates.errors import (
+    ClaimLost,
+    OutcomeUnknown,
+    RemitError,
+    SetupRequired,
+    StoreUnavailable,
+)
 from remit_gates.stores import AsyncStore, Store
 
 
@@ -36,7 +43,8 @@ GIVE_UP: Final = 600.0
 
 
 class StorePort:
-    """The operations of a flow, on a store of either colour."""
+    """The operations of a flow, on a store of either colour. What an async store can do at once
+    is done here and now: a task or a thread for it would cost more than it does."""
 
     def __init__(
         self, store: Store | AsyncStore, sleep: Callable[[float], Any] = time.sleep
@@ -45,11 +53,19 @@ class StorePort:
         self._sleep = sleep
 
     def read(self, run: RunKey) -> Any:
+        at_once = getattr(self.store, "at_once", None)
+        if at_once is not None:
+            with suppress(StoreUnavailable, SetupRequired):
+                return at_once.read(run)
         return self.store.read(run)
 
     def swap(
         self, run: RunKey, expected: int | None, record: Record, lease: float | None, durable: bool
     ) -> Any:
+        at_once = getattr(self.store, "at_once", None)
+        if at_once is not None:
+            with suppress(StoreUnavailable, SetupRequired):
+                return at_once.swap(run, expected, record, lease, durable)
         return self.store.swap(run, expected, record, lease, durable)
 
     def renew(self, run: RunKey, token: int, lease: float) -> Any:

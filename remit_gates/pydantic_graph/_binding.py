@@ -147,6 +147,11 @@ class Binding:
         # The list of a persistence in memory goes on changing.
         return Loaded(tuple(snapshots))
 
+    @property
+    def named(self) -> bool:
+        """Whether the name of the run is known without its history."""
+        return self.settings.run is not None or isinstance(self.inner, FileStatePersistence)
+
     def run(self, loaded: Loaded, begins: str | None = None) -> RunKey | None:
         """The name of the run, which `begins` with that node if it has no snapshot yet; None
         for a run that has none and does not begin."""
@@ -174,7 +179,7 @@ class Binding:
             ResumeRefused: The delivery is not served.
             StoreError, OutcomeUnknown, UsageError: As for `Keeper.admit`.
         """
-        run = self.run(await self.look(), request.node)
+        run = self.run(Loaded(()) if self.named else await self.look(), request.node)
         if run is None:
             return None
         holder = mint()
@@ -242,6 +247,17 @@ class Port(StorePort):
     def __init__(self, binding: Binding) -> None:
         super().__init__(binding.keeper.store, asyncio.sleep)
         self._binding = binding
+
+    def swap(
+        self, run: RunKey, expected: int | None, record: Record, lease: float | None, durable: bool
+    ) -> Any:
+        """See `Store.swap`. The claim of a run that begins answers nothing, and is there to keep
+        others off while it goes on. In a store on this machine it outlives every process
+        without waiting for the disk, and if the machine goes down, then so does the run."""
+        claim = record.claim
+        begins = expected is None and claim is not None and not claim.position
+        here = getattr(self.store, "at_once", None) is not None
+        return super().swap(run, expected, record, lease, durable and not (begins and here))
 
     async def load(self) -> Loaded:
         return await self._binding.look()

@@ -186,11 +186,11 @@ class ConsumeOnce(AbstractCapability[Any]):
             done = self._started or self._noted
             await self._leave(Outcome("failed", detail=type(error).__name__) if done else None)
             raise
-        again = parked(result.all_messages())
-        if self._found is not None and again is not None and again.pause == self._found.pause:
-            await self._leave(Outcome("parked", waiting=(again.pause,)))
-        else:
-            await self._leave(Outcome("finished"))
+        if self._held is not None and self._found is not None:
+            again = parked(result.all_messages())
+            asks = again is not None and again.pause == self._found.pause
+            waiting = (self._found.pause,) if asks else ()
+            await self._leave(Outcome("parked" if asks else "finished", waiting=waiting))
         return result
 
     async def _claimed(self, ctx: RunContext[Any]) -> None:

@@ -13,6 +13,7 @@ import sqlite3
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from typing import Final
 from urllib.parse import quote
 
@@ -23,16 +24,18 @@ class Handle:
     Args:
         path: The file.
         timeout: Seconds to wait for a lock of SQLite's.
-        create: Whether to make the file and to change its journal.
+        connect: Makes the connection, of those below.
 
     Attributes:
         lock: To be held for as long as the connection is used.
     """
 
-    def __init__(self, path: str, timeout: float, create: bool = True) -> None:
+    def __init__(
+        self, path: str, timeout: float, connect: Callable[[str, float], sqlite3.Connection]
+    ) -> None:
         self._path = path
         self._timeout = timeout
-        self._create = create
+        self._connect = connect
         self._connection: sqlite3.Connection | None = None
         self._durable: bool | None = None
         self.lock = threading.Lock()
@@ -46,8 +49,7 @@ class Handle:
     def connection(self) -> sqlite3.Connection:
         """The connection, for whoever holds `lock`."""
         if self._connection is None:
-            connect = _connect if self._create else _visit
-            self._connection = connect(self._path, self._timeout)
+            self._connection = self._connect(self._path, self._timeout)
         return self._connection
 
     def synchronous(self, connection: sqlite3.Connection, durable: bool) -> None:
@@ -97,7 +99,7 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-def _visit(path: str, timeout: float) -> sqlite3.Connection:
+def visit(path: str, timeout: float) -> sqlite3.Connection:
     """A connection to a file that is there, whose journal stays as it is."""
     return sqlite3.connect(
         f"file:{quote(path)}?mode=rw",
@@ -108,7 +110,7 @@ def _visit(path: str, timeout: float) -> sqlite3.Connection:
     )
 
 
-def _connect(path: str, timeout: float) -> sqlite3.Connection:
+def connect(path: str, timeout: float) -> sqlite3.Connection:
     """A connection in WAL mode. SQLite does not wait for a lock to change the mode, so
     that is tried again here until `timeout` is over."""
     deadline = time.monotonic() + timeout
@@ -134,3 +136,17 @@ def _connect(path: str, timeout: float) -> sqlite3.Connection:
             raise
         else:
             return connection
+
+
+def hurry(path: str, timeout: float) -> sqlite3.Connection:
+    """A connection to a file that is there and in WAL mode, for calls that may take no longer
+    than a write to a log does: it leaves it to others to bring the log into the file."""
+    connection = visit(path, timeout)
+    try:
+        if connection.execute("PRAGMA journal_mode").fetchall() != [("wal",)]:
+            raise sqlite3.OperationalError("its journal is no write-ahead log")
+        connection.execute("PRAGMA wal_autocheckpoint = 0").fetchall()
+    except BaseException:
+        connection.close()
+        raise
+    return connection

@@ -99,6 +99,11 @@ class FoundStore(AsyncStore):
         if self._store is not None:
             await self._store.close()
 
+    @property
+    def at_once(self) -> Store | None:
+        """See `ThreadedStore`."""
+        return None if self._store is None else self._store.at_once
+
     def renewer(self) -> Store:
         """See `Store.renewer`. Only once something was awaited: a claim was, by then."""
         if self._store is None:

@@ -22,11 +22,18 @@ class ThreadedStore(AsyncStore):
     Args:
         store: The store.
         inline: Whether its calls return at once, so that a thread would only cost time.
+
+    Attributes:
+        at_once: The same records for calls that must not wait, on the event loop's own thread:
+            whatever would have to wait raises `StoreUnavailable` or `SetupRequired` there,
+            and has changed nothing. None where every call may have to.
     """
 
     def __init__(self, store: Store, *, inline: bool = False) -> None:
         self._store = store
         self._inline = inline
+        hurried: Callable[[], Store] | None = getattr(store, "hurried", None)
+        self.at_once = store if inline else None if hurried is None else hurried()
 
     def __repr__(self) -> str:
         return f"<ThreadedStore of {self._store!r}>"
@@ -79,6 +86,8 @@ class ThreadedStore(AsyncStore):
 
     async def close(self) -> None:
         """See `Store.close`."""
+        if self.at_once is not None:
+            self.at_once.close()
         await self._call(self._store.close)
 
     def renewer(self) -> Store:

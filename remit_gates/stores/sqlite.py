@@ -29,7 +29,7 @@ from remit_gates.stores._calls import PAGE, Call
 from remit_gates.stores._checks import Check
 from remit_gates.stores._protocol import Entry, Store
 from remit_gates.stores._sqlite_checks import checks
-from remit_gates.stores._sqlite_files import Handle
+from remit_gates.stores._sqlite_files import Handle, connect, hurry, visit
 from remit_gates.stores.sql import META, SCHEMA, TABLE, statements
 
 
@@ -153,6 +153,12 @@ class SqliteStore(Store):
         """See `Store.renewer`. Each thread has its own connection already."""
         return self
 
+    def hurried(self) -> Store:
+        """The same records, for an event loop's own thread. A call that would have to wait,
+        for a lock of SQLite's, for the disk or for the file to be made, raises
+        `StoreUnavailable` or `SetupRequired` there, and changes nothing."""
+        return _Hurried(self.path, table=self._table, timeout=0.0, create=False)
+
     def _run(self, call: Call[T]) -> T:
         """Perform `call`; the one place where SQLite's errors become ours."""
         handle = self._handle()
@@ -177,15 +183,21 @@ class SqliteStore(Store):
         except sqlite3.Error as error:
             raise self._translated(error, committing and not call.repeatable) from error
 
+    def _connect(self, path: str, timeout: float) -> sqlite3.Connection:
+        return (connect if self._create else visit)(path, timeout)
+
     def _handle(self) -> Handle:
         """The handle of this thread."""
         handle: Handle | None = getattr(self._local, "handle", None)
         if handle is None:
-            handle = self._local.handle = Handle(self.path, self._timeout, self._create)
+            handle = self._local.handle = Handle(self.path, self._timeout, self._connect)
             self._handles.add(handle)
-        if not self._create and not Path(self.path).exists():
+        if self._missing():
             raise self._setup_required(f"There is no file {self.path}.")
         return handle
+
+    def _missing(self) -> bool:
+        return not self._create and not Path(self.path).exists()
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         """Create the table unless it is there, and refuse one of a newer release."""
@@ -230,6 +242,30 @@ class SqliteStore(Store):
             f"{self.path} did not answer: {error}. Nothing was changed. Look whether the file"
             " can be opened and what holds its lock."
         )
+
+
+class _Hurried(SqliteStore):
+    """See `SqliteStore.hurried`. Reading takes no lock, and a change that need not reach the
+    disk is written to the log alone."""
+
+    def _connect(self, path: str, timeout: float) -> sqlite3.Connection:
+        return hurry(path, timeout)
+
+    def _missing(self) -> bool:
+        # To connect tells, and that once.
+        return False
+
+    def swap(
+        self,
+        run: RunKey,
+        expected: int | None,
+        record: Record,
+        lease: float | None,
+        durable: bool = True,
+    ) -> int | None:
+        if durable:
+            raise StoreUnavailable(f"{self.path}: a durable swap waits for the disk.")
+        return super().swap(run, expected, record, lease, durable)
 
 
 @contextmanager

@@ -281,3 +281,16 @@ def stand_still(place: Place, options: dict[str, Any], at: str) -> None:
         await go_on(persistence, deps)
 
     asyncio.run(run())
+
+
+def begin_and_stand_still(place: Place, at: str) -> None:
+    """Begin the run in a process of its own, and stand still in a node for ever."""
+
+    def still() -> None:
+        (place.folder / "standing").touch()
+        time.sleep(PATIENCE)
+        os._exit(1)
+
+    deps = place.deps
+    deps.then[at] = still
+    asyncio.run(graph.run(Pay(), state=State(), deps=deps, persistence=place.gated()))
