@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=25, help="of each race")
     parser.add_argument("--resumes", type=int, default=150, help="of each kind")
     parser.add_argument("--databases", nargs="+", default=["sqlite", "postgres", "redis"])
-    parser.add_argument("--only", choices=["races", "costs", "crewai"])
+    parser.add_argument("--only", choices=["races", "costs", "crewai", "pydantic"])
     parser.add_argument("--without-rival", action="store_true", help="do not fetch " + RIVAL)
     parser.add_argument("--rival-as", help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -50,6 +50,10 @@ def main() -> None:
         return
     if args.only == "crewai":
         _print({"crewai": _crewai(args.resumes)})
+        return
+    if args.only == "pydantic":
+        with _databases(args.databases) as urls:
+            _print({"pydantic": {kind: _pydantic(found[0], args) for kind, found in urls.items()}})
         return
     with _databases(args.databases) as urls:
         ours = {kind: found[:-1] or found for kind, found in urls.items()}
@@ -77,6 +81,13 @@ def _crewai(count: int) -> dict[str, float]:
     return flows.measure(count)
 
 
+def _pydantic(url: str, args: argparse.Namespace) -> dict[str, float]:
+    """What a gate costs on pydantic-graph and pydantic-ai."""
+    from benchmarks import pydantics
+
+    return pydantics.measure(url, args.resumes)
+
+
 def _measured(args: argparse.Namespace, urls: Any, wraps: list[str]) -> dict[str, Any]:
     from benchmarks import races, resumes
 
@@ -88,9 +99,7 @@ def _measured(args: argparse.Namespace, urls: Any, wraps: list[str]) -> dict[str
                 url = next(supply[kind])
                 results["costs"][kind] = resumes.measure(url, wraps[-1], args.resumes)
                 if "gate" in wraps and find_spec("pydantic_graph") and find_spec("pydantic_ai"):
-                    from benchmarks import pydantics
-
-                    results["pydantic"][kind] = pydantics.measure(url, args.resumes)
+                    results["pydantic"][kind] = _pydantic(url, args)
         if args.only != "costs":
             results["races"] = races.measure(
                 lambda kind: next(supply[kind]), list(urls), wraps, args.repetitions, Path(folder)

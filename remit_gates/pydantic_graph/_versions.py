@@ -12,7 +12,7 @@ GRAPH: Final = Supported("pydantic-graph", "pydantic-graph", "pydantic-graph", (
 """From 2.0 on it has no persistence. Tried on 0.8.1, 1.0.0, 1.56.0 and 1.107.10."""
 
 AI: Final = Supported("pydantic-ai", "pydantic-ai-slim", "pydantic-ai", (1, 80), 3)
-"""1.80 is the first with ordered capabilities. Tried on 1.107.10, 2.20.0 and 2.68.0."""
+"""1.80 is the first with ordered capabilities. Tried on 1.80.0, 1.107.10, 2.20.0 and 2.68.0."""
 
 
 def graph() -> None:

@@ -143,10 +143,12 @@ def hurry(path: str, timeout: float) -> sqlite3.Connection:
     than a write to a log does: it leaves it to others to bring the log into the file."""
     connection = visit(path, timeout)
     try:
-        if connection.execute("PRAGMA journal_mode").fetchall() != [("wal",)]:
-            raise sqlite3.OperationalError("its journal is no write-ahead log")
+        mode = connection.execute("PRAGMA journal_mode").fetchall()
         connection.execute("PRAGMA wal_autocheckpoint = 0").fetchall()
     except BaseException:
         connection.close()
         raise
+    if mode != [("wal",)]:
+        connection.close()
+        raise sqlite3.OperationalError("its journal is no write-ahead log")
     return connection

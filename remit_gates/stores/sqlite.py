@@ -29,7 +29,7 @@ from remit_gates.stores._calls import PAGE, Call
 from remit_gates.stores._checks import Check
 from remit_gates.stores._protocol import Entry, Store
 from remit_gates.stores._sqlite_checks import checks
-from remit_gates.stores._sqlite_files import Handle, connect, hurry, visit
+from remit_gates.stores._sqlite_files import Handle, connect, visit
 from remit_gates.stores.sql import META, SCHEMA, TABLE, statements
 
 
@@ -157,7 +157,9 @@ class SqliteStore(Store):
         """The same records, for an event loop's own thread. A call that would have to wait,
         for a lock of SQLite's, for the disk or for the file to be made, raises
         `StoreUnavailable` or `SetupRequired` there, and changes nothing."""
-        return _Hurried(self.path, table=self._table, timeout=0.0, create=False)
+        from remit_gates.stores._sqlite_hurried import HurriedStore
+
+        return HurriedStore(self.path, table=self._table, timeout=0.0, create=False)
 
     def _run(self, call: Call[T]) -> T:
         """Perform `call`; the one place where SQLite's errors become ours."""
@@ -242,30 +244,6 @@ class SqliteStore(Store):
             f"{self.path} did not answer: {error}. Nothing was changed. Look whether the file"
             " can be opened and what holds its lock."
         )
-
-
-class _Hurried(SqliteStore):
-    """See `SqliteStore.hurried`. Reading takes no lock, and a change that need not reach the
-    disk is written to the log alone."""
-
-    def _connect(self, path: str, timeout: float) -> sqlite3.Connection:
-        return hurry(path, timeout)
-
-    def _missing(self) -> bool:
-        # To connect tells, and that once.
-        return False
-
-    def swap(
-        self,
-        run: RunKey,
-        expected: int | None,
-        record: Record,
-        lease: float | None,
-        durable: bool = True,
-    ) -> int | None:
-        if durable:
-            raise StoreUnavailable(f"{self.path}: a durable swap waits for the disk.")
-        return super().swap(run, expected, record, lease, durable)
 
 
 @contextmanager

@@ -52,6 +52,8 @@ if importlib.util.find_spec("dbos") is None:
     # They are run in an environment of their own: tools/releases.py.
     collect_ignore_glob += ["test_pydantic_ai_durable.py"]
 
+NO_RUN = "this release has capabilities of an agent, and none of a run"
+
 EVERY = (
     "memory",
     "memory-async",

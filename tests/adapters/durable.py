@@ -1,7 +1,7 @@
 """A worker of a durable engine (DBOS), which runs a gated agent in its workflows.
 
-Run as a program with a folder, the URL of a store, what to do, and workflow ids. Prints one
-line of JSON: what became of each workflow, in order.
+Run as a program with a folder, the URL of a store, that of the engine's database, what to do,
+and workflow ids. Prints one line of JSON: what became of each workflow, in order.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from remit_gates.pydantic_graph import ConsumeOnce
 from tests.adapters.agents import Till, agent_on, approvals, outcome, run
 
 
-async def main(folder: Path, url: str, what: str, *ids: str) -> list[str]:
+async def main(folder: Path, url: str, engine: str, what: str, *ids: str) -> list[str]:
     """Have the workflows `ids` answer the history in `folder`."""
     durability: Any = DBOSDurability
     till = Till(folder / "journal", calls=("pay",))
@@ -32,7 +32,7 @@ async def main(folder: Path, url: str, what: str, *ids: str) -> list[str]:
     DBOS(
         config={
             "name": "till",
-            "system_database_url": f"sqlite:///{folder / 'dbos.db'}",
+            "system_database_url": engine,
             "run_admin_server": False,
             "log_level": "CRITICAL",
             "application_version": "1",

@@ -9,19 +9,22 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 
+from remit_gates import open_store
 from remit_gates.pydantic_graph import ConsumeOnce
 from tests.adapters.agents import Till, agent_on, approvals, outcome, park, run
 from tests.waiting import PATIENCE
 
 
 ROOT = Path(__file__).resolve().parents[2]
+
+Places = tuple[str, str]
 
 
 @pytest.fixture
@@ -35,10 +38,22 @@ def till(tmp_path: Path) -> Till:
     return till
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def places(request: pytest.FixtureRequest, till: Till) -> Places:
+    """A store, and a database for the engine: two files, or one database on a server."""
+    if request.param == "sqlite":
+        url: str = request.getfixturevalue("sqlite_url")
+        return url, f"sqlite:///{till.journal.parent / 'dbos.db'}"
+    url = request.getfixturevalue("postgres_url")
+    with closing(open_store(url)) as store:
+        store.setup()
+    return url, url
+
+
 @contextmanager
-def worker(till: Till, url: str, what: str, *ids: str) -> Iterator[subprocess.Popen[str]]:
+def worker(till: Till, places: Places, what: str, *ids: str) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.adapters.durable", till.journal.parent, url, what, *ids],
+        [sys.executable, "-m", "tests.adapters.durable", till.journal.parent, *places, what, *ids],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
@@ -52,40 +67,41 @@ def worker(till: Till, url: str, what: str, *ids: str) -> Iterator[subprocess.Po
             process.kill()
 
 
-def outcomes(till: Till, url: str, what: str, *ids: str) -> list[str]:
-    with worker(till, url, what, *ids) as process:
+def outcomes(till: Till, places: Places, what: str, *ids: str) -> list[str]:
+    with worker(till, places, what, *ids) as process:
         said, trouble = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, trouble
     found: list[str] = json.loads(said.splitlines()[-1])
     return found
 
 
-def test_one_workflow_id_runs_once(till: Till, sqlite_url: str) -> None:
-    found = outcomes(till, sqlite_url, "one by one", "order-1", "order-1")
+@pytest.mark.parametrize("places", ["sqlite"], indirect=True)
+def test_one_workflow_id_runs_once(till: Till, places: Places) -> None:
+    found = outcomes(till, places, "one by one", "order-1", "order-1")
 
     assert found == ["done", "done"]
     assert till.lines == ["pay 10", "model"]
 
 
-def test_different_workflow_ids_run_once(till: Till, sqlite_url: str) -> None:
-    found = outcomes(till, sqlite_url, "together", "a", "b", "c", "d")
+def test_different_workflow_ids_run_once(till: Till, places: Places) -> None:
+    found = outcomes(till, places, "together", "a", "b", "c", "d")
 
     assert found.count("done") == 1
     refused = [said.partition(":")[0] for said in found if said != "done"]
     assert set(refused) <= {"InProgress", "AlreadyConsumed"}, found
     assert till.lines == ["pay 10", "model"]
     # Whoever comes when all is over is told so, and so is each of those again.
-    later = outcomes(till, sqlite_url, "one by one", "a", "b", "c", "d", "e")
+    later = outcomes(till, places, "one by one", "a", "b", "c", "d", "e")
     assert later[:4] == found
     assert later[4].startswith("AlreadyConsumed")
     assert till.lines == ["pay 10", "model"]
 
 
-def test_a_killed_workflow_is_recovered(till: Till, sqlite_url: str) -> None:
+def test_a_killed_workflow_is_recovered(till: Till, places: Places) -> None:
     """By the engine, and not by whoever comes meanwhile. The tool is no step of the engine,
     which therefore runs it again."""
     folder = till.journal.parent
-    with worker(till, sqlite_url, "die", "order-1") as process:
+    with worker(till, places, "die", "order-1") as process:
         deadline = time.monotonic() + PATIENCE
         while not (folder / "standing").exists():
             assert process.poll() is None, process.communicate()[1]
@@ -94,11 +110,11 @@ def test_a_killed_workflow_is_recovered(till: Till, sqlite_url: str) -> None:
     assert till.lines == ["pay 10"]
     history = ModelMessagesTypeAdapter.validate_json((folder / "history.json").read_bytes())
     given: Any = {"message_history": history, "deferred_tool_results": approvals(history)}
-    gated = agent_on(till, ConsumeOnce(sqlite_url))
+    gated = agent_on(till, ConsumeOnce(places[0]))
     intruded = asyncio.run(outcome(run(gated, **given)))
     assert type(intruded).__name__ == "InProgress"
 
-    assert outcomes(till, sqlite_url, "recover", "order-1") == ["done"]
+    assert outcomes(till, places, "recover", "order-1") == ["done"]
     assert till.lines == ["pay 10", "pay 10", "model"]
 
 

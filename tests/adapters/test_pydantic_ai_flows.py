@@ -4,6 +4,7 @@ dies leaves what its policy says."""
 from __future__ import annotations
 
 import asyncio
+import inspect
 import pickle
 import time
 from collections import Counter
@@ -45,6 +46,7 @@ from tests.adapters.agents import (
     split,
     stand_still,
 )
+from tests.adapters.conftest import NO_RUN
 from tests.adapters.rivals import Rivals
 from tests.waiting import PATIENCE
 
@@ -424,6 +426,7 @@ def test_in_one_scope_equal_calls_are_told_apart(sqlite_url: str, till: Till) ->
     assert till.count("pay 10") == 2
 
 
+@pytest.mark.skipif("capabilities" not in inspect.signature(Agent.run).parameters, reason=NO_RUN)
 def test_per_run(sqlite_url: str, till: Till) -> None:
     agent = agent_on(till)
 

@@ -15,7 +15,6 @@ from remit_gates import Policy
 from remit_gates.errors import Abandoned, InProgress
 from remit_gates.pydantic_graph import gate
 from remit_gates.stores.sqlite import SqliteStore
-from tests.adapters.racing import until
 from tests.adapters.rivals import Rivals
 from tests.adapters.snapshots import (
     ROUTES,
@@ -28,6 +27,7 @@ from tests.adapters.snapshots import (
     graph,
     park,
 )
+from tests.waiting import until
 
 
 Asked = list[tuple[str, bool, bool]]
