@@ -9,7 +9,7 @@
 (* gated step waits for an answer first, and its result is that answer. A   *)
 (* process that works on a run may die at every point. A fork is a branch   *)
 (* of the main run from just before a gate, with an answer of its own.      *)
-EXTENDS Naturals, Sequences
+EXTENDS Naturals, Sequences, FiniteSets
 
 CONSTANTS
   Steps,     \* how many steps a run has
@@ -28,6 +28,8 @@ Faults == {
   "double consume",   \* a second answer is taken while the step runs
   "prefix replay",    \* every resume runs the whole prefix again
   "rebuilt",          \* after a crash, state is that of a new run
+  "retry is fork",    \* a copy of an answer that was taken begins a branch
+  "fork is retry",    \* a fork is taken for such a copy, and begins none
   "refuse all" }      \* no answer is ever taken
 
 ASSUME Fault \subseteq Faults /\ Gates \subseteq 1..Steps
@@ -42,9 +44,10 @@ VARIABLES
   own,      \* the gate at which a fork began, and the answer that came with it
   fired,    \* outside: how often the effect of each step fired
   eaten,    \* how many answers were consumed at each step
+  asked,    \* how many forks were asked for
   crashes, misfits
 
-vars == <<log, writes, taken, mode, at, mem, own, fired, eaten, crashes, misfits>>
+vars == <<log, writes, taken, mode, at, mem, own, fired, eaten, asked, crashes, misfits>>
 
 Main == 0
 Branches == 0..Forks
@@ -63,6 +66,7 @@ Init ==
   /\ own = [b \in Branches |-> <<>>]
   /\ fired = [b \in Branches |-> [i \in 1..Steps |-> 0]]
   /\ eaten = [b \in Branches |-> [i \in 1..Steps |-> 0]]
+  /\ asked = 0
   /\ crashes = Crashes
   /\ misfits = Misfits
 
@@ -87,7 +91,7 @@ Recover(b) ==
          state == IF "rebuilt" \in Fault THEN <<>> ELSE Upto(log[b], last - 1)
      IN Resumed(b, last, state)
   /\ writes' = [writes EXCEPT ![b] = Kept(writes[b])]
-  /\ UNCHANGED <<log, taken, own, fired, eaten, crashes, misfits>>
+  /\ UNCHANGED <<log, taken, own, fired, eaten, asked, crashes, misfits>>
 
 Crash(b) ==
   /\ mode[b] = "live" /\ crashes > 0
@@ -95,7 +99,7 @@ Crash(b) ==
   /\ mode' = [mode EXCEPT ![b] = "down"]
   /\ at' = [at EXCEPT ![b] = 1]
   /\ mem' = [mem EXCEPT ![b] = <<>>]
-  /\ UNCHANGED <<log, writes, taken, own, fired, eaten, misfits>>
+  /\ UNCHANGED <<log, writes, taken, own, fired, eaten, asked, misfits>>
 
 -----------------------------------------------------------------------------
 (* Answers. A parked run has no process; an answer that is taken starts one. *)
@@ -108,13 +112,13 @@ Park(b) ==
   /\ mode' = [mode EXCEPT ![b] = "parked"]
   /\ at' = [at EXCEPT ![b] = 1]
   /\ mem' = [mem EXCEPT ![b] = <<>>]
-  /\ UNCHANGED <<log, writes, taken, own, fired, eaten, crashes, misfits>>
+  /\ UNCHANGED <<log, writes, taken, own, fired, eaten, asked, crashes, misfits>>
 
 Deliver(b, answer) ==
   /\ mode[b] = "parked" /\ "refuse all" \notin Fault
   /\ taken' = [taken EXCEPT ![b] = <<answer>>]
   /\ Resumed(b, Start(b), Upto(log[b], Start(b) - 1))
-  /\ UNCHANGED <<log, writes, own, fired, eaten, crashes, misfits>>
+  /\ UNCHANGED <<log, writes, own, fired, eaten, asked, crashes, misfits>>
 
 (* Any number of copies may come; the reference takes none of them, so that *)
 (* only the fault has a step here.                                          *)
@@ -122,16 +126,33 @@ DeliverAgain(b, answer) ==
   /\ "double consume" \in Fault
   /\ mode[b] = "live" /\ Len(taken[b]) = 1
   /\ taken' = [taken EXCEPT ![b] = Append(@, answer)]
-  /\ UNCHANGED <<log, writes, mode, at, mem, own, fired, eaten, crashes, misfits>>
+  /\ UNCHANGED <<log, writes, mode, at, mem, own, fired, eaten, asked, crashes, misfits>>
 
-Fork(b, gate, answer) ==
-  /\ b # Main /\ mode[b] = "off" /\ gate \in Gates /\ gate <= Frontier(Main)
+Branch(b, gate, answer) ==
   /\ own' = [own EXCEPT ![b] = <<gate, answer>>]
   /\ log' = [log EXCEPT ![b] = Upto(log[Main], gate - 1)]
   /\ taken' = [taken EXCEPT ![b] =
        <<IF "ignored fork" \in Fault THEN log[Main][gate] ELSE answer>>]
   /\ Resumed(b, gate, Upto(log[Main], gate - 1))
   /\ UNCHANGED <<writes, fired, eaten, crashes, misfits>>
+
+(* Who comes to a gate that was passed asks for a fork, or sends again what *)
+(* was taken there: two calls, and not one.                                 *)
+Passed(b, gate) == b # Main /\ mode[b] = "off" /\ gate \in Gates /\ gate <= Frontier(Main)
+
+Fork(b, gate, answer) ==
+  /\ Passed(b, gate) /\ asked < Forks
+  /\ asked' = asked + 1
+  /\ IF "fork is retry" \in Fault
+     THEN UNCHANGED <<log, writes, taken, mode, at, mem, own, fired, eaten, crashes, misfits>>
+     ELSE Branch(b, gate, answer)
+
+(* A retry does nothing in the reference, so that only the fault has a step *)
+(* here.                                                                    *)
+Retry(b, gate, answer) ==
+  /\ "retry is fork" \in Fault /\ Passed(b, gate)
+  /\ Branch(b, gate, answer)
+  /\ UNCHANGED asked
 
 -----------------------------------------------------------------------------
 (* Work. *)
@@ -140,7 +161,7 @@ Write(b, task) ==
   /\ AtFrontier(b) /\ (Asks(b) => taken[b] # <<>>)
   /\ \A n \in 1..Len(writes[b]) : writes[b][n] # task
   /\ writes' = [writes EXCEPT ![b] = Append(@, task)]
-  /\ UNCHANGED <<log, taken, mode, at, mem, own, fired, eaten, crashes, misfits>>
+  /\ UNCHANGED <<log, taken, mode, at, mem, own, fired, eaten, asked, crashes, misfits>>
 
 Finish(b) ==
   /\ AtFrontier(b) /\ Len(writes[b]) = 2
@@ -154,7 +175,7 @@ Finish(b) ==
         /\ eaten' = [eaten EXCEPT ![b][step] = @ + Len(taken[b])]
   /\ writes' = [writes EXCEPT ![b] = <<>>]
   /\ taken' = [taken EXCEPT ![b] = <<>>]
-  /\ UNCHANGED <<mode, own, crashes, misfits>>
+  /\ UNCHANGED <<mode, own, asked, crashes, misfits>>
 
 (* A step without a gate comes to a result that does not fit. The reference *)
 (* refuses it, loudly, and the step is done again.                          *)
@@ -168,7 +189,7 @@ Misfits_(b) ==
           /\ at' = [at EXCEPT ![b] = @ + 1]
           /\ fired' = [fired EXCEPT ![b][at[b]] = @ + 1]
      ELSE UNCHANGED <<log, mem, at, fired>>
-  /\ UNCHANGED <<taken, mode, own, eaten, crashes>>
+  /\ UNCHANGED <<taken, mode, own, eaten, asked, crashes>>
 
 (* Only the faults come here: a process that stands before the frontier. *)
 RunAgain(b) ==
@@ -177,7 +198,7 @@ RunAgain(b) ==
   /\ fired' = [fired EXCEPT ![b][at[b]] = @ + 1]
   /\ at' = [at EXCEPT ![b] = @ + 1]
   /\ mem' = [mem EXCEPT ![b] = Append(@, log[b][at[b]])]
-  /\ UNCHANGED <<log, writes, taken, mode, own, eaten, crashes, misfits>>
+  /\ UNCHANGED <<log, writes, taken, mode, own, eaten, asked, crashes, misfits>>
 
 Work(b) == (\E task \in {1, 2} : Write(b, task)) \/ Finish(b) \/ Park(b) \/ RunAgain(b)
 Answer(b) == \E answer \in Answers : Deliver(b, answer)
@@ -185,7 +206,8 @@ Answer(b) == \E answer \in Answers : Deliver(b, answer)
 Next == \E b \in Branches :
   \/ Work(b) \/ Misfits_(b) \/ Crash(b) \/ Recover(b) \/ Answer(b)
   \/ \E answer \in Answers :
-       DeliverAgain(b, answer) \/ \E gate \in Gates : Fork(b, gate, answer)
+       \/ DeliverAgain(b, answer)
+       \/ \E gate \in Gates : Fork(b, gate, answer) \/ Retry(b, gate, answer)
 
 Fair == \A b \in Branches : WF_vars(Work(b)) /\ WF_vars(Recover(b)) /\ WF_vars(Answer(b))
 
@@ -200,7 +222,7 @@ Types ==
        /\ log[b] \in Seq({Misfit, Plain} \cup Answers) /\ Len(log[b]) <= Steps
        /\ mode[b] \in {"off", "parked", "live", "down"}
        /\ at[b] \in 1..(Steps + 1)
-  /\ crashes \in 0..Crashes /\ misfits \in 0..Misfits
+  /\ asked \in 0..Forks /\ crashes \in 0..Crashes /\ misfits \in 0..Misfits
 
 (* Prefix continuation: a live process stands just past the durable         *)
 (* frontier and works from the durable prefix, the whole of it.             *)
@@ -217,9 +239,12 @@ FD == \A b \in Branches :
 CV == \A b \in Branches : \A i \in 1..Frontier(b) : log[b][i] # Misfit
 
 (* Consume-once: (c) one answer at the most is consumed at a gate, (e) the  *)
-(* gated effect fires at most once.                                         *)
+(* gated effect fires at most once: on the run, and in each fork that was   *)
+(* asked for.                                                               *)
 COc == \A b \in Branches : Len(taken[b]) <= 1 /\ \A i \in Gates : eaten[b][i] <= 1
-COe == \A b \in Branches, i \in Gates : fired[b][i] <= 1
+COe == \A i \in Gates :
+  /\ \A b \in Branches : fired[b][i] <= 1
+  /\ Cardinality({b \in Branches : fired[b][i] > 0}) <= 1 + asked
 CO == COc /\ COe
 
 (* Recovery determinism: the same writes, in another order, are decided     *)
@@ -228,6 +253,10 @@ RD == \A b \in Branches :
   LET order == writes[b]
       other == IF Len(order) = 2 THEN <<order[2], order[1]>> ELSE order
   IN (Kept(order) = <<>>) <=> (Kept(other) = <<>>)
+
+(* Fork intent: a branch begins with each fork that is asked for, and with  *)
+(* nothing else.                                                            *)
+FI == Cardinality({b \in Branches \ {Main} : mode[b] # "off"}) = asked
 
 (* A run that is answered finishes. *)
 Finished(b) == Frontier(b) = Steps
