@@ -161,9 +161,8 @@ def recovery_determinism(lab: Lab) -> None:
             play.held(slow, began)
             fast = "p" if slow == "q" else "q"
             play.until(lambda: bool(play.count("effect")[fast]) or began.over, f"{fast} fires")  # noqa: B023
-            play.frontier(
-                {fast}, min(0.5, lab.patience)
-            )  # where a branch that is done shows before its stage is
+            # Where a branch that is done shows before its stage is, it is waited for.
+            play.frontier({fast}, 1.0)
             play.let_go(slow)
             play.held("j", began)
             states.append(play.frontier({"p", "q"}))

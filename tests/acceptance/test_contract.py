@@ -37,6 +37,12 @@ def test_each_mutant_fails_what_it_breaks_and_nothing_else(name: str) -> None:
         assert {each.verdict for each in profile.judgements.values()} == {"holds"}
 
 
+def test_the_race_that_is_lost_is_lost_by_everybody() -> None:
+    told = _selftest.mutant("no_lock").judgements
+    assert told["CO-c"].figure == "at once, 3 of 3 took it"
+    assert told["CO-e"].figure == "at once, b fired 3x for 3"
+
+
 def test_every_property_is_broken_by_a_mutant() -> None:
     assert set().union(*_selftest.BREAKS.values()) == set(PROPERTIES)
 
