@@ -32,6 +32,7 @@ FAULTS: Final[Mapping[str, frozenset[str]]] = {
 
 PROPERTIES: Final = ("PC", "EO", "FD", "CV", "CO", "RD")
 OBLIGATIONS: Final = ("FI", "Live")
+NAMES: Final = (*PROPERTIES, *OBLIGATIONS)
 
 RECOVERY: Final = ("PC", "EO", "RD")
 

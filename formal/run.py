@@ -6,23 +6,32 @@ A verdict that is not the expected one ends the run with an error.
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import product
 
 import checks
 from tlc import Check, Unusable, committed, configuration, run, some
 
 
 WIDE = 50
+FAULT = 18
+
+JOBS = min(os.cpu_count() or 1, 4)
+"""Models at a time. TLC has one worker for each: two small models side by side take less than
+one after the other, and so do two large ones."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true", help="also the scaled models")
     parser.add_argument("--only", default="", metavar="WORD", help="only models named like this")
+    parser.add_argument("--jobs", type=int, default=JOBS, metavar="N", help="models at a time")
     parser.add_argument("--trace", action="store_true", help="print what TLC found, state by state")
     parser.add_argument("--config", action="store_true", help="print configurations, run nothing")
     args = parser.parse_args()
@@ -32,7 +41,7 @@ def main() -> None:
                 sys.stdout.write(f"\\* {check.module}: {check.name}\n{configuration(check)}\n")
         return
     try:
-        sys.exit(Table(args.only, trace=args.trace).all(full=args.full))
+        sys.exit(Table(args.only, trace=args.trace, jobs=args.jobs).all(full=args.full))
     except Unusable as error:
         sys.exit(str(error))
 
@@ -47,96 +56,108 @@ def every() -> Iterable[Check]:
     yield from checks.twins()
 
 
-class Table:
-    """Prints a line a model, and counts the verdicts that were not expected."""
+@dataclass(frozen=True)
+class Row:
+    """What a line of the table says, and what is printed below it."""
 
-    def __init__(self, only: str, *, trace: bool) -> None:
+    name: str
+    states: int
+    verdict: str
+    seconds: float
+    wrong: bool
+    more: str = ""
+
+
+Part = tuple[str, list[Future[Row]]]
+
+
+class Table:
+    """Prints a line a model, and counts the verdicts that were not expected. Models are checked
+    side by side, and printed in the order of the table."""
+
+    def __init__(self, only: str, *, trace: bool, jobs: int) -> None:
         self.only = only
         self.trace = trace
         self.wrong = 0
         self.models = 0
         self.states = 0
         self.began = time.monotonic()
+        self.pool = ThreadPoolExecutor(jobs)
 
     def all(self, *, full: bool) -> int:
-        """Everything; how many verdicts were wrong."""
-        self.line("model", "states", "verdict", "time")
-        self.part("the contract: reference and companions", checks.contract())
-        self.matrix()
-        self.companions()
-        self.part("the gate: safety", checks.safety())
-        self.part("the gate: safety under each policy", checks.every_policy())
-        self.part("the gate: liveness under each policy", checks.liveness())
-        self.part("the gate: either of two defences alone", checks.harmless())
-        self.part("the gate: broken twins, each to be refuted", checks.twins())
-        if full:
-            self.part("scaled", checks.full())
+        """Everything; 1 if a verdict was wrong."""
+        try:
+            parts = [*self.parts(full=full)]
+            self.line("model", "states", "verdict", "time")
+            for title, rows in parts:
+                self.part(title, rows)
+        finally:
+            self.pool.shutdown(cancel_futures=True)
         took = time.monotonic() - self.began
         wrong = f"{self.wrong} WRONG" if self.wrong else "all as expected"
         self.line(f"{self.models} models", f"{self.states:,}", wrong, f"{took:.0f} s")
         return min(self.wrong, 1)
 
-    def part(self, title: str, wanted: Iterable[Check]) -> None:
-        """One section of the table."""
-        chosen = [check for check in wanted if self.only in check.name]
-        if chosen:
-            self.say(f"\n{title}")
-        for check in chosen:
-            self.one(check)
+    def parts(self, *, full: bool) -> Iterator[Part]:
+        """The sections of the table, whose models are on their way."""
+        yield "the contract: reference and companions", self.each(checks.contract())
+        faults = [fault for fault in checks.FAULTS if self.wants("matrix", fault)]
+        yield matrix_title(), [self.pool.submit(self.fault, fault) for fault in faults]
+        alone = [pair for pair in checks.companions() if self.wants("companions", pair[0].name)]
+        yield (
+            "the contract: properties that fail alone",
+            [self.pool.submit(self.companion, *pair) for pair in alone],
+        )
+        yield "the gate: safety", self.each(checks.safety())
+        yield "the gate: safety under each policy", self.each(checks.every_policy())
+        yield "the gate: liveness under each policy", self.each(checks.liveness())
+        yield "the gate: either of two defences alone", self.each(checks.harmless())
+        yield "the gate: broken twins, each to be refuted", self.each(checks.twins())
+        if full:
+            yield "scaled", self.each(checks.full())
 
-    def one(self, check: Check) -> None:
+    def wants(self, *names: str) -> bool:
+        return any(self.only in name for name in names)
+
+    def each(self, wanted: Iterable[Check]) -> list[Future[Row]]:
+        return [self.pool.submit(self.one, check) for check in wanted if self.wants(check.name)]
+
+    def part(self, title: str, rows: list[Future[Row]]) -> None:
+        """One section of the table, a line as soon as its model is done."""
+        if rows:
+            self.say(f"\n{title}")
+        for row in (each.result() for each in rows):
+            self.models += 1
+            self.states += row.states
+            self.wrong += row.wrong
+            verdict = f"WRONG: {row.verdict}" if row.wrong else row.verdict
+            self.line(row.name, f"{row.states:,}", verdict, f"{row.seconds:.1f} s")
+            if row.more:
+                self.say(row.more)
+
+    def one(self, check: Check) -> Row:
         """Run a model, and compare."""
         result = run(check)
-        self.models += 1
-        self.states += result.states
-        good = result.violated == check.refutes
-        self.wrong += not good
-        verdict = result.verdict() if good else f"WRONG: {result.verdict()}"
-        self.line(check.name, f"{result.states:,}", verdict, f"{result.seconds:.1f} s")
-        if self.trace or not good:
-            self.say(brief(result.output))
+        wrong = result.violated != check.refutes
+        more = brief(result.output) if self.trace or wrong else ""
+        return Row(check.name, result.states, result.verdict(), result.seconds, wrong, more)
 
-    def matrix(self) -> None:
-        """Faults by properties, as found and as expected."""
-        if self.only and self.only != "matrix":
-            return
-        began, states, rows = time.monotonic(), 0, []
-        names = (*checks.PROPERTIES, *checks.OBLIGATIONS)
-        for fault, expected in checks.FAULTS.items():
-            broken, seen = sieve(Check(fault, "ResumeContract", {"Fault": some(fault)}))
-            small = {**checks.SMALL, "Fault": some(fault)}
-            live = run(Check(fault, "ResumeContract", small, (), ("Live",), "FairSpec"))
-            states += seen + live.states
-            broken |= {live.violated} - {None}
-            cells = [cell(name in broken, name in expected) for name in names]
-            self.wrong += sum("!" in one for one in cells)
-            rows.append((fault, cells))
-        self.say(
-            "\nthe contract: fault by property (. holds, X refuted with a trace, ! not as expected)"
-        )
-        self.say(f"  {'':<18}" + "".join(f"{name:>6}" for name in names))
-        for fault, cells in rows:
-            self.say(f"  {fault:<18}" + "".join(f"{one:>6}" for one in cells))
-        self.models += len(rows)
-        self.states += states
-        counted = sum(checks.counted(fault, name) for fault in checks.FAULTS for name in names)
-        took = f"{time.monotonic() - began:.1f} s"
-        self.line(f"{counted} cells, and {len(rows) * len(names) - counted} more", f"{states:,}", "", took)
+    def fault(self, fault: str) -> Row:
+        """A row of the matrix, as found and as expected."""
+        broken, states, seconds = sieve(Check(fault, "ResumeContract", {"Fault": some(fault)}))
+        small = {**checks.SMALL, "Fault": some(fault)}
+        live = run(Check(fault, "ResumeContract", small, (), ("Live",), "FairSpec"))
+        broken |= {live.violated} - {None}
+        expected = checks.FAULTS[fault]
+        seconds += live.seconds
+        row = f"{fault:<{FAULT}}{cells(broken, expected)}"
+        return Row(row, states + live.states, "", seconds, broken != expected)
 
-    def companions(self) -> None:
-        """What fails in each companion model, and what then holds."""
-        if self.only and self.only != "companions":
-            return
-        self.say("\nthe contract: properties that fail alone")
-        for check, expected in checks.companions():
-            began = time.monotonic()
-            broken, states = sieve(check)
-            good = broken == expected
-            self.wrong += not good
-            self.models += 1
-            self.states += states
-            said = f"{'' if good else 'WRONG: '}{' '.join(sorted(broken))} refuted"
-            self.line(check.name, f"{states:,}", said, f"{time.monotonic() - began:.1f} s")
+    def companion(self, check: Check, expected: frozenset[str]) -> Row:
+        """What fails in a companion model; everything else then holds."""
+        broken, states, seconds = sieve(check)
+        said = f"{' '.join(sorted(broken))} refuted"
+        return Row(check.name, states, said, seconds, broken != expected)
 
     def line(self, name: str, states: str, verdict: str, took: str) -> None:
         self.say(f"  {name:<{WIDE}} {states:>10}  {verdict:<36} {took:>8}")
@@ -161,21 +182,38 @@ def brief(output: str) -> str:
     return "\n".join(lines)
 
 
-def sieve(check: Check) -> tuple[frozenset[str], int]:
-    """All invariants that fail, each refuted with a trace, and the states of the last run, in
-    which the others hold."""
+def sieve(check: Check) -> tuple[frozenset[str], int, float]:
+    """All invariants that fail, each refuted with a trace; the states of the last run, in which
+    the others hold; and the time that all of it took."""
     left = committed(check.module).invariants
     broken: set[str] = set()
+    seconds = 0.0
     while True:
         result = run(replace(check, invariants=left))
+        seconds += result.seconds
         if result.violated is None:
-            return frozenset(broken), result.states
+            return frozenset(broken), result.states, seconds
         broken.add(result.violated)
         left = tuple(name for name in left if name != result.violated)
 
 
-def cell(broken: bool, expected: bool) -> str:
-    return ("X" if broken else ".") + ("" if broken == expected else "!")
+def matrix_title() -> str:
+    """What the matrix is, and its columns."""
+    counted = sum(checks.counted(*cell) for cell in product(checks.FAULTS, checks.NAMES))
+    others = len(checks.FAULTS) * len(checks.NAMES) - counted
+    names = "".join(f"{name:<4}" for name in checks.NAMES)
+    return (
+        f"the contract: fault by property, {counted} cells and {others} more"
+        f" (. holds, X refuted with a trace, ! not as expected)\n  {'':<{FAULT}}{names}"
+    )
+
+
+def cells(broken: frozenset[str], expected: frozenset[str]) -> str:
+    """A row of the matrix."""
+    return "".join(
+        f"{('X' if name in broken else '.') + ('!' if name in broken ^ expected else ''):<4}"
+        for name in checks.NAMES
+    )
 
 
 if __name__ == "__main__":

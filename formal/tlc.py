@@ -79,7 +79,7 @@ class Unusable(Exception):
     """Raised when TLC cannot run here, or said something that is no verdict."""
 
 
-def run(check: Check, workers: int = 2) -> Result:
+def run(check: Check, workers: int = 1) -> Result:
     """Check one model, in a folder that is removed afterwards."""
     with tempfile.TemporaryDirectory(prefix="tlc-") as name:
         folder = Path(name)
