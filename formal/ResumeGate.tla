@@ -21,7 +21,7 @@ CONSTANTS
   Lapses,      \* how often a holder may lose its lease; Always: without end
   Resends,     \* whether who was turned away comes again
   (* What a broken twin lacks. *)
-  VersionCheck, ReadFirst, Ledger, Fence, StoreClock, Ids, Reread, KeepToken,
+  VersionCheck, ReadFirst, Ledger, Fence, StoreClock, Ids, Reread, KeepToken, Binds,
   BareToo      \* whether a bare answer, too, must be applied only where it was meant
 
 Always == 99
@@ -100,7 +100,7 @@ Overtaken(r, d, pl) ==
      ELSE IF r.claim = None THEN r.served # was.served ELSE r.token # was.token
 
 Verdict(d, pl) ==
-  IF AnswersPolicy = "bound" /\ IsAnswer(d) /\ ~Bound(d) THEN "usage"
+  IF AnswersPolicy = "bound" /\ IsAnswer(d) /\ ~(Bound(d) /\ Binds) THEN "usage"
   ELSE IF Overtaken(snap[d], d, pl) THEN "overtaken" ELSE Decide(snap[d], d, pl)
 
 Granted(r, d, pl) ==

@@ -110,12 +110,11 @@ def safety() -> Iterator[Check]:
         Bares=some("b1"),
     )
     yield gate(
-        "four continues at breakpoints",
+        "three continues at breakpoints, a crash",
         Firsts=NOBODY,
         Seconds=NOBODY,
-        Continues=some("c1", "c2", "c3", "c4"),
+        Continues=some("c1", "c2", "c3"),
         Breaks=frozenset({1, 2}),
-        Crashes=0,
     )
     yield gate("failures, a lost answer, hold", Seconds=NOBODY, Failures=1, Losses=1, Crashes=0)
     yield gate(
@@ -147,24 +146,43 @@ def policies() -> Iterator[tuple[str, dict[str, Value]]]:
 def every_policy() -> Iterator[Check]:
     """Safety under each policy, a bare answer among the deliveries."""
     for name, policy in policies():
-        who = {"Firsts": some("a1"), "Bares": some("b1"), "Seconds": NOBODY}
-        yield small(name, **who, Continues=NOBODY, Failures=1, **policy)
+        yield small(name, **racers(policy), Seconds=NOBODY, Failures=1, **policy)
+
+
+def racers(policy: Mapping[str, Value]) -> dict[str, Value]:
+    """Two that may be served, and where a bare answer may not, a bare one as well."""
+    first = some("a1", "a2") if policy["AnswersPolicy"] == "bound" else some("a1")
+    return {"Firsts": first, "Bares": some("b1"), "Continues": NOBODY}
 
 
 def liveness() -> Iterator[Check]:
     """Under each policy, every delivery comes to an end, and a run that is answered goes on
     whoever fails or dies, as long as people come again."""
     for name, policy in policies():
-        few: dict[str, Value] = {"Seconds": NOBODY, "Failures": 1, **policy}
-        if policy["AnswersPolicy"] == "bound":
-            continue
-        ends: dict[str, Value] = {**few, "Firsts": some("a1"), "Bares": some("b1"), "Lapses": 1}
-        ends["Continues"] = NOBODY
-        yield live(f"{name}: ends", "Ends", ends)
-        helped = policy["OnAbandoned"] == "refuse" or policy["OnFailure"] == "hold"
-        again: dict[str, Value] = {**few, "Firsts": some("a1"), "Resends": True, "Lapses": 0}
-        again["Continues"] = some("c1") if helped else NOBODY
+        few: dict[str, Value] = {"Firsts": some("a1"), "Seconds": NOBODY, **policy}
+        bound = policy["AnswersPolicy"] == "bound"
+        ends: dict[str, Value] = {**few, "Bares": some("b1"), "Continues": NOBODY}
+        yield live(f"{name}: ends", "Ends", {**ends, "Failures": 1, "Lapses": 1})
+        # A bare answer that is refused each time, and comes again, keeps nobody out.
+        again: dict[str, Value] = {**few, "Failures": int(not bound), **recovered(policy)}
+        again["Bares"] = some("b1") if bound else NOBODY
         yield live(f"{name}: goes on", "Passes", again)
+
+
+def recovered(policy: Mapping[str, Value]) -> dict[str, Value]:
+    """People who come again, and unless the policy recovers by itself, one who continues."""
+    alone = policy["OnAbandoned"] == "serve" and policy["OnFailure"] == "retry"
+    return {"Continues": NOBODY if alone else some("c1"), "Resends": True, "Lapses": 0}
+
+
+def wider_liveness() -> Iterator[Check]:
+    """The same where every answer names its question, with more that may go wrong."""
+    for name, policy in policies():
+        if policy["AnswersPolicy"] == "bound":
+            few: dict[str, Value] = {"Seconds": NOBODY, "Failures": 1, **policy}
+            yield live(f"{name}: ends", "Ends", {**few, **racers(policy), "Lapses": 1})
+            again = {**few, "Firsts": some("a1"), "Bares": some("b1"), **recovered(policy)}
+            yield live(f"{name}: goes on", "Passes", again)
 
 
 def live(name: str, what: str, constants: Mapping[str, Value], refutes: str | None = None) -> Check:
@@ -200,6 +218,7 @@ def full() -> Iterator[Check]:
         **trouble,
     )
     yield gate("an operator, a crash, a lost answer", Seconds=NOBODY, Releases=1, Losses=1)
+    yield from wider_liveness()
     yield live("the whole run", "Finishes", {"Firsts": some("a1"), "Resends": True, "Lapses": 0})
 
 
@@ -234,6 +253,10 @@ def twins() -> Iterator[Check]:
     )
     alone: dict[str, Value] = {**two, "Firsts": some("a1"), "Resends": True, "Lapses": 0}
     yield live("nobody who recovers", "Passes", {**alone, "Crashes": 1}, "Passes")
+    bound: dict[str, Value] = {**alone, "AnswersPolicy": "bound"}
+    yield live("a name that is not heard", "Passes", {**bound, "Binds": False}, "Passes")
+    unnamed = {**bound, "Firsts": NOBODY, "Bares": some("b1")}
+    yield live("nobody who names the question", "Passes", unnamed, "Passes")
 
 
 def twin(name: str, refutes: str, **constants: Value) -> Check:
