@@ -7,6 +7,7 @@ refuted by at least one, and the run fails when a twin is not.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import product
 from typing import Final
 
@@ -69,17 +70,8 @@ def companions() -> Iterator[tuple[Check, frozenset[str]]]:
         yield Check(name, "ResumeConsumption", {"Fault": faults}), broken
 
 
-def scaled() -> Iterator[Check]:
-    bounds: dict[str, Value] = {"Steps": 4, "Forks": 2, "Misfits": 2}
-    yield Check("the reference, scaled", "ResumeContract", bounds, big=True)
-
-
 # The gate.
 def gate(name: str, **constants: Value) -> Check:
-    return Check(name, "ResumeGate", constants, big=True)
-
-
-def small(name: str, **constants: Value) -> Check:
     return Check(name, "ResumeGate", constants)
 
 
@@ -129,24 +121,17 @@ def safety() -> Iterator[Check]:
 
 def policies() -> Iterator[tuple[str, dict[str, Value]]]:
     """Every choice that a policy leaves and the protocol sees."""
-    choices = product(("refuse", "wait"), ("hold", "retry"), ("refuse", "serve"), ("any", "bound"))
-    for conflict, failure, abandoned, answers in choices:
-        name = f"{conflict}, {failure}, {abandoned}, {answers}"
-        yield (
-            name,
-            {
-                "OnConflict": conflict,
-                "OnFailure": failure,
-                "OnAbandoned": abandoned,
-                "AnswersPolicy": answers,
-            },
-        )
+    names = ("OnConflict", "OnFailure", "OnAbandoned", "AnswersPolicy")
+    for choice in product(
+        ("refuse", "wait"), ("hold", "retry"), ("refuse", "serve"), ("any", "bound")
+    ):
+        yield ", ".join(choice), {**dict(zip(names, choice, strict=True))}
 
 
 def every_policy() -> Iterator[Check]:
     """Safety under each policy, a bare answer among the deliveries."""
     for name, policy in policies():
-        yield small(name, **racers(policy), Seconds=NOBODY, Failures=1, **policy)
+        yield gate(name, **racers(policy), Seconds=NOBODY, Failures=1, **policy)
 
 
 def racers(policy: Mapping[str, Value]) -> dict[str, Value]:
@@ -191,7 +176,13 @@ def live(name: str, what: str, constants: Mapping[str, Value], refutes: str | No
 
 def full() -> Iterator[Check]:
     """More of the same, for those who have the time."""
-    yield from scaled()
+    for check in scaled():
+        yield replace(check, big=True)
+
+
+def scaled() -> Iterator[Check]:
+    bounds: dict[str, Value] = {"Steps": 4, "Forks": 2, "Misfits": 2}
+    yield Check("the reference, scaled", "ResumeContract", bounds)
     yield gate("four answers, a recovery, a crash", Firsts=some("a1", "a2", "a3", "a4"))
     yield gate("racers at two questions, a crash, a lost answer", Losses=1)
     yield gate("an operator, a lost answer", Seconds=NOBODY, Releases=1, Losses=1, Crashes=0)
@@ -267,5 +258,5 @@ def harmless() -> Iterator[Check]:
     """Two defences cover each other: either alone keeps every invariant."""
     four = some("a1", "a2", "a3", "a4")
     who: dict[str, Value] = {"Firsts": four, "Seconds": NOBODY, "Continues": NOBODY, "Losses": 1}
-    yield small("load before read, with the ledger", **who, ReadFirst=False)
-    yield small("no ledger, but read before load", **who, Ledger=False)
+    yield gate("load before read, with the ledger", **who, ReadFirst=False)
+    yield gate("no ledger, but read before load", **who, Ledger=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections import deque
 from dataclasses import dataclass, field
 
@@ -34,6 +35,17 @@ class Explored:
 
 def explore(model: Model, limit: int = 2_000_000) -> Explored:
     """Visit every world, or stop at the first breach."""
+    collecting = gc.isenabled()
+    # Worlds are kept until the end, and to look through all of them again and again takes long.
+    gc.disable()
+    try:
+        return _explore(model, limit)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _explore(model: Model, limit: int) -> Explored:
     start = model.first()
     came: dict[World, tuple[World, Label] | None] = {start: None}
     queue = deque([start])
@@ -44,8 +56,9 @@ def explore(model: Model, limit: int = 2_000_000) -> Explored:
             trace = told(model, _labels(came, world))
             return Explored(len(came), len(model.flows), model.ends, breach, trace)
         for label, after in model.steps(world):
-            if after not in came:
-                came[after] = (world, label)
+            # To look a world up is dear: it is hashed whole.
+            link = (world, label)
+            if came.setdefault(after, link) is link:
                 queue.append(after)
         assert len(came) <= limit, f"more than {limit} worlds"
     return Explored(len(came), len(model.flows), model.ends)
