@@ -212,8 +212,9 @@ class Record:
         consumptions: The last `KEEP` consumptions, oldest first, one for each pause
             and generation.
         earlier: The last `KEEP_EARLIER` attempts that a later one replaced, oldest first.
-            No decision looks at them; they are for the audit. One without a pause is a
-            release of a claim that had answered none.
+            No decision looks at them; they are for the audit, and tell a late holder what
+            became of its claim. One without a pause is a release of a claim that had
+            answered none.
     """
 
     token: int = 0

@@ -386,6 +386,8 @@ def _left(record: Record, token: int, outcome: Outcome | None) -> bool:
     entry = record.by_token(token)
     if outcome is None:
         return entry is None and record.token == token
+    # Whoever was served next at the same pause has taken the place of what was left there.
+    entry = entry or next((old for old in record.earlier if old.token == token), None)
     if entry is not None and entry.outcome is not None:
         return entry.outcome.state != "released"
     # A release leaves the key of what it freed, as only a failure does.

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from remit_gates._decide import release
 from remit_gates._model import Record, Snapshot
-from remit_gates._ops import Dead, Flow, Load, Now, Op, Read, Renew, Sleep, Swap
+from remit_gates._ops import Dead, Flow, Load, Now, Op, Read, Renew, Swap
 from remit_gates._passage import Passage, enter, fence, leave, renew
 from remit_gates.errors import OutcomeUnknown, StoreUnavailable
 from tests.proofs.flows import ANY, CURRENT, RUN, Flows, Held, Origin, Thrown
@@ -41,6 +42,12 @@ class Ground:
         self._judges = [scenario.judge(who) for who in range(len(scenario.deliveries))]
         self.records: list[Record] = [Record()]
         self._numbers: dict[Record, int] = {Record(): 0}
+        # Records are large. The same object is looked up over and over, so they go by identity
+        # where they can, and are kept so that no other object comes by it.
+        self._numbered: dict[int, tuple[Record, int]] = {}
+        self._snapshots: dict[tuple[Any, ...], Snapshot] = {}
+        self._released: dict[tuple[int, int], int | None] = {}
+        self._older: dict[tuple[Process, Any], Process] = {}
         self.held: list[Held] = []
         self._held: dict[Held, int] = {}
 
@@ -64,8 +71,10 @@ class Ground:
             version = None if world.record is None else CURRENT
             for late in range(self.scenario.drift + 1):
                 now = (record.token + late + 1.5) / 1000 if self.scenario.drift else 0.0
-                seen = Snapshot(version, record, left, now)
-                yield ("reads", record, _LEFT[left]), world, seen
+                key = (world.record, version, left, now)
+                if key not in self._snapshots:
+                    self._snapshots[key] = Snapshot(version, record, left, now)
+                yield ("reads", record, _LEFT[left]), world, self._snapshots[key]
             if self.scenario.outages:
                 yield ("cannot read",), world, Thrown(StoreUnavailable)
         elif isinstance(op, Load):
@@ -73,8 +82,6 @@ class Ground:
             yield ("sees the run at", PLACES[world.place]), world, loaded
         elif isinstance(op, Now):
             yield ("looks at the clock",), world, 0.0
-        elif isinstance(op, Sleep):
-            yield ("sleeps",), world, None
         elif isinstance(op, Dead):
             dead = world.processes[op.holder.pid].stage == "crashed"
             yield ("sees that the holder is " + ("dead" if dead else "alive"),), world, dead
@@ -108,13 +115,29 @@ class Ground:
                 yield ("is interrupted in its swap",), cut, Thrown(KeyboardInterrupt)
 
     def number(self, record: Record) -> int:
-        """The number of `record`, all of whose times are one: nothing depends on them. Nor
-        does anything on earlier attempts, which are for the audit."""
+        """The number of `record`, all of whose times are one: nothing depends on them. Of
+        earlier attempts, a late holder looks for how its own ended; all else is for the audit."""
+        if id(record) not in self._numbered:
+            self._numbered[id(record)] = record, self._number(record)
+        return self._numbered[id(record)][1]
+
+    def released(self, world: World) -> int | None:
+        """The number of the record that an operator's release makes of it; None if none."""
+        key = (world.record or 0, world.left or 0)
+        if key not in self._released:
+            after = release(self.record(world), float(key[1]), 0.0)
+            self._released[key] = self.number(after) if isinstance(after, Record) else None
+        return self._released[key]
+
+    def _number(self, record: Record) -> int:
         entries = tuple(
             entry if entry.until is None else replace(entry, until=0.0)
             for entry in record.consumptions
         )
-        record = replace(record, consumptions=entries, earlier=())
+        earlier = tuple(
+            replace(entry, until=0.0) for entry in record.earlier if entry.outcome is not None
+        )
+        record = replace(record, consumptions=entries, earlier=earlier)
         if record not in self._numbers:
             self._numbers[record] = len(self.records)
             self.records.append(record)
@@ -135,6 +158,12 @@ class Ground:
         return world._replace(left=left, processes=processes)
 
     def _aged(self, process: Process, event: Any) -> Process:
+        key = (process, event)
+        if key not in self._older:
+            self._older[key] = self._age(process, event)
+        return self._older[key]
+
+    def _age(self, process: Process, event: Any) -> Process:
         flow, beat, moving = process.flow, process.beat, process.moving
         if flow is None and moving is None:
             return process

@@ -11,7 +11,7 @@ from remit_gates._decide import release
 from remit_gates._drive import drive
 from remit_gates._model import Answer, Delivery, Intent, Outcome, Phase, Reason, Record
 from remit_gates._passage import TRIES, leave, renew
-from remit_gates.errors import StoreUnavailable
+from remit_gates.errors import OutcomeUnknown, StoreUnavailable
 from tests.unit.worlds import DONE, RUN, SERVE, World, down, holder, landed, left, lost
 
 
@@ -174,6 +174,21 @@ def test_a_release_is_not_taken_for_ones_own_settle(world: World, outcome: Outco
     world.script("swap", released(world))
     assert not left(world, passage, outcome)
     assert world.record.consumptions[0].reopened == "again"
+
+
+def test_a_release_is_not_taken_for_ones_own_failure_though_the_next_delivery_came_at_once(
+    world: World,
+) -> None:
+    passage = world.enters("a")
+
+    def overtaken(call: Callable[[], Any]) -> Any:
+        with pytest.raises(OutcomeUnknown):
+            released(world)(call)
+        world.enters("b")
+        return lost(call)
+
+    world.script("swap", overtaken)
+    assert not left(world, passage, Outcome("failed"))
 
 
 def test_a_release_of_a_claim_without_pauses_is_not_taken_for_ones_own_settle(
