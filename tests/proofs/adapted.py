@@ -58,31 +58,36 @@ ADAPTED: Final[dict[str, Case]] = {
 
 
 def every_policy() -> Iterator[tuple[str, Scenario]]:
-    """Failure, withdrawal, crash, release and waiting, under every policy."""
+    """Failure, withdrawal, crash, release and waiting, under every policy and judged by every
+    adapter."""
     for conflict, failure, abandoned in product(
         ("refuse", "wait"), ("hold", "retry"), ("refuse", "serve")
     ):
-        choice = policy(on_conflict=conflict, on_failure=failure, on_abandoned=abandoned)
+        choices = {"on_conflict": conflict, "on_failure": failure, "on_abandoned": abandoned}
+        choice = policy(**choices)
         name = f"{conflict}, {failure}, {abandoned}"
         troubles: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
             "two racers": ((A, TWIN), {"crashes": 1}),
+            "two racers, an operator": ((A, TWIN), {"releases": 1}),
+            "two racers, a lost answer": ((A, TWIN), {"losses": 1, "ticks": False}),
             "a bare answer": ((A, BARE), {"durable": False}),
+            "a bare answer, an operator": ((A, BARE), {"durable": False, "releases": 1}),
             "a recovery, an operator": ((A, GO_ON), {"releases": 1}),
             "the next question of its node": ((A, NEXT), {"crashes": 1, "inside": True}),
             "copies of a message": ((SENT, SENT_AGAIN), {"releases": 1, "ticks": False}),
         }
-        if conflict == "wait" and not (failure == "hold" and abandoned == "refuse"):
-            # Whoever waits passes through more worlds; one policy of those does.
-            del troubles["a recovery, an operator"]
         for what, (who, more) in troubles.items():
             yield f"{name}: {what}", LangGraphScenario(who, choice, falters=True, **more)
-        if conflict == "wait":
-            continue
-        crash: dict[str, Any] = {"crashes": 1, "falters": True}
-        yield f"CrewAI, {name}: two racers", CrewAIScenario((A, TWIN), choice, **crash)
-        crash["releases"] = 1
+        bound = policy(answers="bound", **choices)
+        crash: dict[str, Any] = {"crashes": 1, "releases": 1, "falters": True}
+        yield (
+            f"{name}: only bound answers",
+            LangGraphScenario((A, BARE), bound, bare_too=True, **crash),
+        )
         yield f"CrewAI, {name}: an operator", CrewAIScenario((A, NEXT), choice, **crash)
         yield (
             f"pydantic-graph, {name}: an operator",
             PydanticGraphScenario((A, NEXT), choice, **crash),
         )
+        crash["releases"] = 0
+        yield f"CrewAI, {name}: two racers", CrewAIScenario((A, TWIN), choice, **crash)

@@ -15,7 +15,7 @@ from types import GeneratorType
 from typing import Any, Final, Literal, NamedTuple
 
 from remit_gates._model import Claim, Delivery, Outcome, Record, RunKey, Snapshot
-from remit_gates._ops import Flow, Now, Op, Swap
+from remit_gates._ops import Flow, Now, Op, Sleep, Swap
 from remit_gates._passage import Passage
 
 
@@ -139,7 +139,8 @@ class Flows:
         return self._steps[key]
 
     def send(self, point: int, moving: Moving | None, result: Any) -> Step:
-        key = (point, moving, result)
+        # The ground makes each snapshot once; to compare them field by field takes long.
+        key = (point, moving, id(result) if isinstance(result, Snapshot) else result)
         if key not in self._steps:
             at = self._points[point]
             self._steps[key] = self._replay(at.origin, (*at.tape, (moving, result)), at.ops)
@@ -213,6 +214,10 @@ class Flows:
                 return Step(None, stop.value, _moving(passage))
             except (Exception, KeyboardInterrupt) as error:
                 return Step(None, Thrown(type(error)), _moving(passage))
+        while isinstance(op, Sleep):
+            # It touches nothing: what may come before it may as well come after it.
+            tape, ops = (*tape, (None, None)), (*ops, op)
+            op = flow.send(None)
         assert op is not None
         key = (origin, tuple(_frames(flow)) if self._merged else tape)
         number = self._numbers.get(key)

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from remit_gates._decide import release
-from remit_gates._model import Intent, Outcome, Record
+from remit_gates._model import Intent, Outcome
 from remit_gates._ops import Dead, Read
 from remit_gates._passage import Denied, Passage
 from tests.proofs.flows import Held, Moving, Origin, Step, Thrown
@@ -50,11 +49,11 @@ class Model(Ground):
         if self.scenario.ticks:
             yield (None, "a lease's time passes"), self.ticked(world)
         if world.releases and world.record is not None:
-            after = release(self.record(world), float(world.left or 0), 0.0)
-            if isinstance(after, Record):
+            after = self.released(world)
+            if after is not None:
                 yield (
                     (None, "an operator releases the run"),
-                    self.landed(world, self.number(after), None)._replace(
+                    self.landed(world, after, None)._replace(
                         releases=world.releases - 1,
                         reopened=(world.reopened[0] + 1, world.reopened[1] + 1),
                     ),
