@@ -8,7 +8,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.10; 
 	done)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo desk test test-langgraph test-crewai test-pydantic prove prove-full check bench lint types layers wheel pythons browser screenshot clean
+.PHONY: help demo desk test test-langgraph test-crewai test-pydantic test-drivers prove prove-full check bench lint types layers wheel pythons browser screenshot clean
 
 help:
 	@echo 'make demo     one pause, many deliveries: LangGraph as it is, and gated'
@@ -17,6 +17,7 @@ help:
 	@echo 'make test-langgraph  LangGraph on older releases, each in an environment of its own'
 	@echo 'make test-crewai    CrewAI, oldest and newest, each in an environment of its own'
 	@echo 'make test-pydantic  its tests on every pydantic-graph and pydantic-ai that is gated'
+	@echo 'make test-drivers   how the contract drives AutoGen and LlamaIndex, which have no gate'
 	@echo 'make prove    the models and the wider proofs; prove-full also the scaled models'
 	@echo 'make check    lint, types, layers, the wheel, and the unit tests on every Python'
 	@echo 'make bench    what a gate costs'
@@ -43,6 +44,10 @@ test-crewai: $(VENV)/.dev
 test-pydantic: $(VENV)/.dev
 	@echo '· pydantic-graph and pydantic-ai, release by release'
 	@PYTHONPATH=. $(BIN)/python tools/releases.py pydantic $(ARGS)
+
+test-drivers: $(VENV)/.dev
+	@echo '· drivers of the contract for frameworks without a gate'
+	@PYTHONPATH=. $(BIN)/python tools/releases.py drivers $(ARGS)
 
 prove: $(VENV)/.dev
 	@echo '· the models'

@@ -13,6 +13,7 @@ from typing import Final
 
 import envs
 
+from remit_gates.contract._frameworks import GATE
 from tests.adapters.conftest import CANNOT, NO_RUN
 from tests.conftest import NO_CONTEXT
 
@@ -70,7 +71,22 @@ def _crewai(_: str) -> Words:
         *map(str, found["tests/adapters"]),
         *(f"{examples}::test_example[{path.name}]" for path in found["examples"]),
         *(f"{documents}::test_document[docs/{path.name}]" for path in found["docs"]),
+        *_driver("crewai", "stock", "gated"),
     )
+
+
+def _driver(framework: str, *columns: str) -> Words:
+    """What tests the driver with which the contract measures `framework`."""
+    file = "tests/contract/test_drivers.py"
+    return (
+        *(f"{file}::test_a_run_parks_is_answered_and_ends[{framework}-{each}]" for each in columns),
+        f"{file}::test_a_step_that_fails_is_told_and_the_run_goes_on[{framework}]",
+    )
+
+
+def _ungated(_: str) -> Words:
+    """The drivers of frameworks that have no gate, in one environment: they bear each other."""
+    return tuple(test for each in UNGATED for test in _driver(each.partition("==")[0], "stock"))
 
 
 def _pydantic(release: str) -> Words:
@@ -80,6 +96,10 @@ def _pydantic(release: str) -> Words:
     return tuple(
         str(test) for test in tests if release == "ai-newest" or "durable" not in test.name
     )
+
+
+UNGATED: Final = ("autogen-agentchat==0.7.5", "llama-index-workflows==2.22.2")
+"""The releases of them that were measured."""
 
 
 @contextlib.contextmanager
@@ -139,5 +159,11 @@ SUITES: Final = {
         _pydantic,
         ("pydantic-", "dbos"),
         foreseen={NO_RUN: 0.02},
+    ),
+    "drivers": Suite(
+        {"measured": UNGATED},
+        (*UNIT, "--editable", f"{envs.ROOT}", GATE),
+        _ungated,
+        ("autogen-", "llama-index-"),
     ),
 }

@@ -27,6 +27,7 @@ from remit_gates.contract.drivers._kit import Order, main
 
 
 _NO_SCHEMA = "the state of a team has no schema of the user's"
+_BEGIN = "begin"
 _DONE = "ALL-DONE"
 
 
@@ -49,7 +50,9 @@ class Agent(BaseChatAgent):
     ) -> Response:
         step = self.name
         for message in messages:
-            if message.source == "user" and isinstance(message, TextMessage):
+            # The task that a team begins with is no answer.
+            told = message.source == "user" and isinstance(message, TextMessage)
+            if told and message.content != _BEGIN:
                 self._value = message.content
                 if self._before and message is messages[-1]:
                     self._order.took(self._before, self._value)
@@ -95,7 +98,7 @@ class AutoGen:
         """Nothing to set up."""
 
     def start(self) -> dict[str, Any]:
-        return self._run(None, "begin")
+        return self._run(None, _BEGIN)
 
     def answer(self) -> dict[str, Any]:
         return self._run(self._saved(self._order.handle if self._order.bound else None))
@@ -105,7 +108,7 @@ class AutoGen:
         saved = self._saved(None)
         if saved is not None and saved["asks"]:
             return self.state()  # it shows a question, which only an answer continues
-        return self._run(saved, "begin" if saved is None else "")
+        return self._run(saved, _BEGIN if saved is None else "")
 
     def fork(self) -> dict[str, Any]:
         return self._run(self._saved(self._order.handle))
