@@ -123,7 +123,7 @@ Deliver(b, answer) ==
 (* Any number of copies may come; the reference takes none of them, so that *)
 (* only the fault has a step here.                                          *)
 DeliverAgain(b, answer) ==
-  /\ "double consume" \in Fault
+  /\ "double consume" \in Fault /\ b = Main       \* enough to be seen
   /\ mode[b] = "live" /\ Len(taken[b]) = 1
   /\ taken' = [taken EXCEPT ![b] = Append(@, answer)]
   /\ UNCHANGED <<log, writes, mode, at, mem, own, fired, eaten, asked, crashes, misfits>>
