@@ -147,7 +147,8 @@ class Table:
         broken, states, seconds = sieve(Check(fault, "ResumeContract", {"Fault": some(fault)}))
         small = {**checks.SMALL, "Fault": some(fault)}
         live = run(Check(fault, "ResumeContract", small, (), ("Live",), "FairSpec"))
-        broken |= {live.violated} - {None}
+        if live.violated is not None:
+            broken |= {live.violated}
         expected = checks.FAULTS[fault]
         seconds += live.seconds
         row = f"{fault:<{FAULT}}{cells(broken, expected)}"
