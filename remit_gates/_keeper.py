@@ -36,6 +36,7 @@ from remit_gates.errors import (
     StoreUnavailable,
 )
 from remit_gates.stores import AsyncStore, Store
+from remit_gates.stores._threaded import at_once
 
 
 GIVE_UP: Final = 600.0
@@ -53,19 +54,19 @@ class StorePort:
         self._sleep = sleep
 
     def read(self, run: RunKey) -> Any:
-        at_once = getattr(self.store, "at_once", None)
-        if at_once is not None:
+        quick = at_once(self.store)
+        if quick is not None:
             with suppress(StoreUnavailable, SetupRequired):
-                return at_once.read(run)
+                return quick.read(run)
         return self.store.read(run)
 
     def swap(
         self, run: RunKey, expected: int | None, record: Record, lease: float | None, durable: bool
     ) -> Any:
-        at_once = getattr(self.store, "at_once", None)
-        if at_once is not None:
+        quick = at_once(self.store)
+        if quick is not None:
             with suppress(StoreUnavailable, SetupRequired):
-                return at_once.swap(run, expected, record, lease, durable)
+                return quick.swap(run, expected, record, lease, durable)
         return self.store.swap(run, expected, record, lease, durable)
 
     def renew(self, run: RunKey, token: int, lease: float) -> Any:

@@ -27,6 +27,7 @@ from remit_gates._refusal import Verbs, refusal
 from remit_gates.errors import UsageError
 from remit_gates.pydantic_graph._pauses import OPEN, Loaded, Request, judge
 from remit_gates.pydantic_graph._stores import opened
+from remit_gates.stores._threaded import at_once
 
 
 VERBS: Final = Verbs(
@@ -256,7 +257,7 @@ class Port(StorePort):
         without waiting for the disk, and if the machine goes down, then so does the run."""
         claim = record.claim
         begins = expected is None and claim is not None and not claim.position
-        here = getattr(self.store, "at_once", None) is not None
+        here = at_once(self.store) is not None
         return super().swap(run, expected, record, lease, durable and not (begins and here))
 
     async def load(self) -> Loaded:

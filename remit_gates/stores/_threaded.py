@@ -16,27 +16,39 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+def at_once(store: object) -> Store | None:
+    """See `ThreadedStore.at_once`; None for a store of any other kind.
+
+    What wraps a store and hands on its attributes is a store of another kind: its own calls
+    are the ones to make.
+    """
+    look = getattr(type(store), "at_once", None)
+    return look.__get__(store) if isinstance(look, property) else None
+
+
 class ThreadedStore(AsyncStore):
     """A sync store for async callers, each call in a worker thread.
 
     Args:
         store: The store.
         inline: Whether its calls return at once, so that a thread would only cost time.
-
-    Attributes:
-        at_once: The same records for calls that must not wait, on the event loop's own thread:
-            whatever would have to wait raises `StoreUnavailable` or `SetupRequired` there,
-            and has changed nothing. None where every call may have to.
     """
 
     def __init__(self, store: Store, *, inline: bool = False) -> None:
         self._store = store
         self._inline = inline
         hurried: Callable[[], Store] | None = getattr(store, "hurried", None)
-        self.at_once = store if inline else None if hurried is None else hurried()
+        self._at_once = store if inline else None if hurried is None else hurried()
 
     def __repr__(self) -> str:
         return f"<ThreadedStore of {self._store!r}>"
+
+    @property
+    def at_once(self) -> Store | None:
+        """The same records for calls that must not wait, on the event loop's own thread:
+        whatever would have to wait raises `StoreUnavailable` or `SetupRequired` there, and has
+        changed nothing. None where every call may have to."""
+        return self._at_once
 
     async def read(self, run: RunKey) -> Snapshot:
         """See `Store.read`."""
@@ -86,8 +98,8 @@ class ThreadedStore(AsyncStore):
 
     async def close(self) -> None:
         """See `Store.close`."""
-        if self.at_once is not None:
-            self.at_once.close()
+        if self._at_once is not None:
+            self._at_once.close()
         await self._call(self._store.close)
 
     def renewer(self) -> Store:

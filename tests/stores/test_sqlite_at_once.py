@@ -10,6 +10,7 @@ from typing import Any
 
 import aiosqlite
 import pytest
+import wrapt
 
 from remit_gates._keeper import StorePort
 from remit_gates.errors import SetupRequired, StoreUnavailable
@@ -148,3 +149,22 @@ def test_what_is_in_memory_is_all_done_at_once() -> None:
     port = StorePort(ThreadedStore(MemoryStore(), inline=True), asyncio.sleep)
     version = port.swap(RUN, None, claimed(1), 30.0, True)
     assert port.read(RUN).version == version
+
+
+def test_what_wraps_a_store_is_asked_itself() -> None:
+    """It hands on the attributes of the store, and what it does to its calls must be done."""
+
+    class Counting(wrapt.ObjectProxy[ThreadedStore]):
+        reads = 0
+
+        async def read(self, run: Any) -> Any:
+            Counting.reads += 1
+            return await self.__wrapped__.read(run)
+
+    async def check() -> None:
+        wrapped: Any = Counting(ThreadedStore(MemoryStore(), inline=True))
+        port = StorePort(wrapped, asyncio.sleep)
+        assert (await port.read(RUN)).version is None
+
+    asyncio.run(check())
+    assert Counting.reads == 1

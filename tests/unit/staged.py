@@ -122,7 +122,7 @@ class Slow(ThreadedStore):
 
     def __init__(self, store: Store, *, inline: bool = False) -> None:
         super().__init__(store, inline=inline)
-        self.at_once = None
+        self._at_once = None
         self.asked = asyncio.Event()
         self.through = asyncio.Event()
         self.through.set()
