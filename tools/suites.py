@@ -115,13 +115,17 @@ def _servers() -> Iterator[Mapping[str, str]]:
         yield {"REMIT_TEST_POSTGRES": postgres.url, "REMIT_TEST_REDIS": redis}
 
 
+OLDEST: Final = "wrapt==1.16.0"
+"""The oldest release that this package takes of its one dependency: it goes with the oldest
+release of each framework."""
+
 SUITES: Final = {
     "langgraph": Suite(
         {
             # Its SQLite saver asks aiosqlite's connection whether it is alive, as a thread can
             # tell; from 0.22 on it is no thread. Newer tool nodes want a newer LangGraph
             # without saying so.
-            "1.0.0": ("langgraph==1.0.0", "aiosqlite<0.22", "langgraph-prebuilt<1.0.2"),
+            "1.0.0": ("langgraph==1.0.0", "aiosqlite<0.22", "langgraph-prebuilt<1.0.2", OLDEST),
             # The last line in which the questions of one node share one id, as users have it;
             # the Redis saver has no release for the oldest.
             "1.2.9": ("langgraph==1.2.9", "redis>=5.2.1,<9", "langgraph-checkpoint-redis>=0.5"),
@@ -139,18 +143,18 @@ SUITES: Final = {
         servers=_servers,
     ),
     "crewai": Suite(
-        {"1.15.2": ("crewai==1.15.2",), "newest": ()},
+        {"1.15.2": ("crewai==1.15.2", OLDEST), "newest": ()},
         _extra("crewai"),
         _crewai,
         ("crewai",),
     ),
     "pydantic": Suite(
         {
-            "graph-0.8.1": ("pydantic-graph==0.8.1",),
+            "graph-0.8.1": ("pydantic-graph==0.8.1", OLDEST),
             "graph-1.0.0": ("pydantic-graph==1.0.0",),
             "graph-1.56.0": ("pydantic-graph==1.56.0",),
             # The oldest that is admitted.
-            "ai-1.80.0": ("pydantic-ai-slim==1.80.0",),
+            "ai-1.80.0": ("pydantic-ai-slim==1.80.0", OLDEST),
             "ai-2.20.0": ("pydantic-ai-slim==2.20.0",),
             # The newest, which is what a user gets today, with its durable engine.
             "ai-newest": ("pydantic-ai-slim[dbos]>=2.66,<3",),

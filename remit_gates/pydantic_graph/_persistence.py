@@ -26,7 +26,7 @@ from remit_gates.pydantic_graph._graph import install
 from remit_gates.pydantic_graph._pauses import Request
 
 
-class GatedPersistence(wrapt.ObjectProxy[Any]):
+class GatedPersistence(wrapt.ObjectProxy):  # type: ignore[type-arg]
     """A persistence with the gate before it, or the view of it that one run has."""
 
     def __init__(self, access: Access) -> None:
