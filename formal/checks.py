@@ -183,7 +183,8 @@ def full() -> Iterator[Check]:
 def scaled() -> Iterator[Check]:
     bounds: dict[str, Value] = {"Steps": 4, "Forks": 2, "Misfits": 2}
     yield Check("the reference, scaled", "ResumeContract", bounds)
-    yield gate("four answers, a recovery, a crash", Firsts=some("a1", "a2", "a3", "a4"))
+    four = some("a1", "a2", "a3", "a4")
+    yield gate("four answers, a recovery, a crash", Firsts=four, Seconds=NOBODY)
     yield gate("racers at two questions, a crash, a lost answer", Losses=1)
     yield gate("an operator, a lost answer", Seconds=NOBODY, Releases=1, Losses=1, Crashes=0)
     yield gate(
