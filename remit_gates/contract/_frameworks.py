@@ -40,6 +40,11 @@ class Framework:
     extras: tuple[str, ...] = ()
     package: str = ""
 
+    @property
+    def shared(self) -> list[str]:
+        """The backends that processes share, of those that every environment is made for."""
+        return [each for each in self.backends if each not in self.one_process | self.asked]
+
 
 FRAMEWORKS: Final[Mapping[str, Framework]] = {
     each.name: each

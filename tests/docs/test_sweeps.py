@@ -73,7 +73,9 @@ def test_what_is_told_of_namespaces_is_committed() -> None:
     stock, gated = body["summary"]["stock"], body["summary"]["gated"]
     page = " ".join((ROOT / "docs" / "contract.md").read_text("utf-8").split())
     told = f"stock, {stock['effects']} effects for {stock['deliveries']} deliveries"
+    told += f", saturated in {stock['saturated']} of 20 cells"
     assert f"{told}; gated, {gated['effects']}, exactly once in each" in page
-    assert gated["once"] == gated["cells"]
+    assert gated["once"] == gated["cells"] == 20
+    assert body["repetitions"] == REPETITIONS
     racers = max(each.racers for each in raced(path))
     assert len(set(body["hosts"].values())) == racers
