@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
-import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
-from types import FrameType
 from typing import Final
 
+from remit_gates._console import terminable
 from remit_gates._demo.figures import Figures, Result, Scene, faults
 from remit_gates._demo.pool import workers
 from remit_gates._demo.report import Paint, document, progress, text
@@ -63,7 +60,7 @@ def demo(racers: int = 8, store: str | None = None, as_json: bool = False) -> in
 
 
 def _results(racers: int, store: str | None) -> list[Result]:
-    with _terminable(), tempfile.TemporaryDirectory(prefix="remit-gates-demo-") as name:
+    with terminable(), tempfile.TemporaryDirectory(prefix="remit-gates-demo-") as name:
         folder = Path(name)
         _say(f"starting {racers} processes")
         with workers(racers, folder, store) as pool:
@@ -104,17 +101,3 @@ def _installed(module: str) -> bool:
         return importlib.util.find_spec(module) is not None
     except ModuleNotFoundError:
         return False
-
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """Unwind on SIGTERM as on Ctrl-C, so that processes and files go in that case too."""
-
-    def unwind(number: int, _: FrameType | None) -> None:
-        raise SystemExit(128 + number)
-
-    before = signal.signal(signal.SIGTERM, unwind)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

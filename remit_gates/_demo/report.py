@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Final, TextIO
 
+from remit_gates._console import coloured
 from remit_gates._demo.figures import (
     COLUMNS,
     Call,
@@ -29,9 +29,7 @@ class Paint:
     """Colours for a terminal that wants them, and nothing at all for anything else."""
 
     def __init__(self, stream: TextIO) -> None:
-        self.on = (
-            stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        )
+        self.on = coloured(stream)
 
     def __call__(self, text: str, right: bool) -> str:
         return f"\x1b[{32 if right else 31}m{text}\x1b[0m" if self.on else text

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
+from remit_gates._console import terminable
 from remit_gates.contract._envs import cache, environment, import_path
 from remit_gates.contract._frameworks import Framework, framework, requirements
 from remit_gates.contract._html import page
@@ -16,7 +17,7 @@ from remit_gates.contract._line import Target
 from remit_gates.contract._measure import measure
 from remit_gates.contract._model import Profile, unmeasured
 from remit_gates.contract._order import DriverFailed
-from remit_gates.contract._places import POSTGRES, REDIS, postgres, progress, redis, terminable
+from remit_gates.contract._places import POSTGRES, REDIS, postgres, progress, redis
 from remit_gates.contract._selftest import BREAKS, mutant, wrong
 from remit_gates.contract._table import document, text
 from remit_gates.errors import UsageError

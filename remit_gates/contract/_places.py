@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Any, Final
 
 from remit_gates.errors import MissingExtra, UsageError
@@ -87,17 +85,3 @@ def progress(where: str) -> Iterator[Callable[[str], None]]:
         if live:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
-
-
-@contextmanager
-def terminable() -> Iterator[None]:
-    """Unwind on SIGTERM as on Ctrl-C, so that processes, servers and files go in that case too."""
-
-    def unwind(number: int, _: FrameType | None) -> None:
-        raise SystemExit(128 + number)
-
-    before = signal.signal(signal.SIGTERM, unwind)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
+from remit_gates._console import terminable
 from remit_gates.contract._command import _number, _python
 from remit_gates.contract._envs import import_path
 from remit_gates.contract._frameworks import Framework, framework
@@ -20,7 +21,7 @@ from remit_gates.contract._line import Target
 from remit_gates.contract._namespaces import Skipped, network
 from remit_gates.contract._namespaces import postgres as postgres_at
 from remit_gates.contract._order import DriverFailed
-from remit_gates.contract._places import postgres, progress, terminable
+from remit_gates.contract._places import postgres, progress
 from remit_gates.contract._sweep import COLUMNS, REPETITIONS, Cell, Raced, cells, sweep
 from remit_gates.contract._sweep_places import Apart, Here
 from remit_gates.contract._sweep_plot import plot

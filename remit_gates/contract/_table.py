@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, TextIO
 
+from remit_gates._console import coloured
 from remit_gates.contract._model import PROPERTIES, Judgement, Profile
 
 
@@ -30,7 +30,7 @@ def document(profiles: Sequence[Profile]) -> str:
 
 def text(profiles: Sequence[Profile], stream: TextIO) -> str:
     """The matrix, and every figure and reason under it."""
-    colour = stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    colour = coloured(stream)
     width = max((len(name(each)) for each in profiles), default=0) + 2
     head = " " * width + "".join(f"{key:<9}" for key in PROPERTIES)
     lines = [head.rstrip()]
