@@ -148,17 +148,10 @@ class Binding:
         # The list of a persistence in memory goes on changing.
         return Loaded(tuple(snapshots))
 
-    @property
-    def named(self) -> bool:
-        """Whether the name of the run is known without its history."""
-        return self.settings.run is not None or isinstance(self.inner, FileStatePersistence)
-
     def run(self, loaded: Loaded, begins: str | None = None) -> RunKey | None:
         """The name of the run, which `begins` with that node if it has no snapshot yet; None
         for a run that has none and does not begin."""
-        name = self.settings.run
-        if name is None and isinstance(self.inner, FileStatePersistence):
-            name = os.path.realpath(self.inner.json_file)
+        name = self._given()
         if name is None and isinstance(self.inner, SimpleStatePersistence):
             name = _named(self.inner)
         if name is None and loaded.snapshots:
@@ -166,7 +159,16 @@ class Binding:
         elif name is None and begins is not None:
             # Of two that begin at once, the second must find the first one's claim.
             name = self.began = self.began or begins
-        return None if name is None else RunKey("pydantic-graph", self.settings.namespace, name)
+        return None if name is None else self._key(name)
+
+    def _given(self) -> str | None:
+        """The name of the run, where its history is not needed for that."""
+        if self.settings.run is None and isinstance(self.inner, FileStatePersistence):
+            return os.path.realpath(self.inner.json_file)
+        return self.settings.run
+
+    def _key(self, name: str) -> RunKey:
+        return RunKey("pydantic-graph", self.settings.namespace, name)
 
     def begins_here(self, snapshot: str) -> None:
         """Note the first snapshot of a run."""
@@ -180,7 +182,11 @@ class Binding:
             ResumeRefused: The delivery is not served.
             StoreError, OutcomeUnknown, UsageError: As for `Keeper.admit`.
         """
-        run = self.run(Loaded(()) if self.named else await self.look(), request.node)
+        given = self._given()
+        if given is not None:
+            run: RunKey | None = self._key(given)
+        else:
+            run = self.run(await self.look(), request.node)
         if run is None:
             return None
         holder = mint()
