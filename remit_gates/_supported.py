@@ -3,13 +3,26 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import re
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib import metadata
+from importlib.metadata import PackageNotFoundError
 from typing import Any
 
 from remit_gates.errors import MissingExtra, UnsupportedVersion
+
+
+@functools.cache
+def version(package: str) -> str:
+    """The version of the distribution `package`, as it is written. Looked up once a process:
+    gates are made for each request, and to parse its metadata takes longer than a claim.
+
+    Raises:
+        PackageNotFoundError: It is not installed; looked up again the next time.
+    """
+    return metadata.version(package)
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,27 @@ def test_what_is_missing_is_installed_by_its_extra(found: dict[str, str]) -> Non
         )
 
 
+def test_a_version_is_looked_up_once_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def version(name: str) -> str:
+        asked.append(name)
+        if len(asked) == 1:
+            raise PackageNotFoundError(name)
+        return "1.16"
+
+    monkeypatch.setattr("remit_gates._supported.metadata.version", version)
+    _supported.version.cache_clear()
+    try:
+        with pytest.raises(MissingExtra):
+            FLOWS.installed()
+        for _ in range(3):
+            assert FLOWS.installed() == (1, 16, 0)
+    finally:
+        _supported.version.cache_clear()
+    assert asked == ["flows-slim"] * 2
+
+
 class Flow:
     __private_attributes__: ClassVar = {"_pending": None}
 
