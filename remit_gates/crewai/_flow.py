@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import wrapt
 
@@ -23,7 +24,7 @@ from remit_gates.crewai._pauses import Request, pause_of
 from remit_gates.crewai._persistence import GatedPersistence, binding_of
 from remit_gates.crewai._run import entered, under
 from remit_gates.crewai._versions import HOOKED, hooked_class, installed
-from remit_gates.errors import GateNotEngaged, StoreError
+from remit_gates.errors import GateNotEngaged, ResumeRefused, StoreError
 
 
 OPTIONS: Final = ("remit_ticket", "remit_delivery", "remit_actor")
@@ -128,9 +129,13 @@ async def _answered(binding: Binding, run: str, *, inline: bool) -> None:
         waits = binding.inner.load_pending_feedback(run) is not None
         return None if waits else binding.late(run)
 
-    error = look() if inline else await asyncio.to_thread(look)
-    if error is not None:
-        raise error
+    late = look() if inline else await asyncio.to_thread(look)
+    if late is not None:
+        try:
+            raise late
+        finally:
+            # Its traceback leads here: together they would keep the flow for a while.
+            del late
 
 
 def _from_pending(wrapped: Callable[..., Any], cls: Any, args: Any, kwargs: Any) -> Any:
@@ -140,22 +145,22 @@ def _from_pending(wrapped: Callable[..., Any], cls: Any, args: Any, kwargs: Any)
         return wrapped(*args, **kwargs)
     except ValueError as error:
         found = missed.get()
-        if found is None:
+        late = None if found is None else _late(*found)
+        if late is None:
             raise
-        _tell_late(*found, error)
+        try:
+            raise late from error
+        finally:
+            del late  # as above
     finally:
         missed.reset(token)
 
 
-def _tell_late(binding: Binding, run: str, error: ValueError) -> NoReturn:
-    try:
-        late = binding.late(run)
-    except StoreError:
-        # Nobody can say more than CrewAI does.
-        raise error from None
-    if late is None:
-        raise error
-    raise late from error
+def _late(binding: Binding, run: str) -> ResumeRefused | None:
+    """What became of the pause of `run`; None where nobody can say more than CrewAI does."""
+    with suppress(StoreError):
+        return binding.late(run)
+    return None
 
 
 def _apart(kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

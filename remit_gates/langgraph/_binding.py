@@ -17,7 +17,7 @@ from remit_gates._ops import Flow
 from remit_gates._passage import Denied
 from remit_gates._policy import Policy
 from remit_gates._refusal import Verbs, parked_again, refusal, same_as_first
-from remit_gates.errors import AlreadyConsumed, StoreError, UsageError
+from remit_gates.errors import AlreadyConsumed, ResumeRefused, StoreError, UsageError
 from remit_gates.langgraph._answers import prepare
 from remit_gates.langgraph._bound import Bound, compared
 from remit_gates.langgraph._looking import waiting_now
@@ -113,12 +113,7 @@ class Binding:
                 entry.loop.input = None
                 stands: Loaded = result.loaded
                 return stands.parked
-            error = refusal(result, VERBS)
-            if isinstance(error, AlreadyConsumed) and parked_again(result):
-                # A store that fails now has said all that the caller must know.
-                with suppress(StoreError):
-                    error.tickets = yield from waiting_now(self, request.run)
-            raise error
+            raise (yield from self._refused(result, request.run))
         entry.claim = result
         passage = result.passage
         ready = prepare(request, passage.loaded, passage.before, passage.delivery)
@@ -129,6 +124,16 @@ class Binding:
             # Given as it is, it would answer everything that waits.
             entry.answer_by_id(bound.interrupt or "")
         return ready.parked
+
+    def _refused(self, denied: Denied, run: str) -> Flow[ResumeRefused]:
+        # Raised by the caller, in no variable: an error that its own traceback leads to keeps
+        # the run's whole state until the garbage collector finds it.
+        error = refusal(denied, VERBS)
+        if isinstance(error, AlreadyConsumed) and parked_again(denied):
+            # A store that fails now has said all that the caller must know.
+            with suppress(StoreError):
+                error.tickets = yield from waiting_now(self, run)
+        return error
 
     def bound(self, entry: Entry, request: Request) -> Bound | None:
         """What binds the delivery to a pause: the ticket in its config, if there is one.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import weakref
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -45,8 +46,10 @@ NAMES: Final = frozenset(("remit_ticket", "remit_delivery", "remit_actor", "remi
 class Entry:
     """What the gate knows of one root run of a graph, from enter to exit.
 
+    It does not keep that run alive: its loop has the entry in its config, and the two of them
+    would lie about, with all of the run's state, until the garbage collector finds them.
+
     Attributes:
-        loop: LangGraph's loop of the run.
         binding: The gate of its saver.
         options: The options of this delivery.
         claim: The claim, once granted; None for a run that needs none.
@@ -55,16 +58,21 @@ class Entry:
         bound: What its ticket binds it to, if it has one.
     """
 
-    __slots__ = ("again", "binding", "bound", "claim", "judged", "loop", "options")
+    __slots__ = ("_loop", "again", "binding", "bound", "claim", "judged", "options")
 
     def __init__(self, loop: Any, binding: Binding, options: dict[str, Any]) -> None:
-        self.loop = loop
+        self._loop = weakref.ref(loop)
         self.binding = binding
         self.options = options
         self.claim: ActiveClaim | None = None
         self.judged = False
         self.again: frozenset[str] = frozenset()
         self.bound: Bound | None = None
+
+    @property
+    def loop(self) -> Any:
+        """LangGraph's loop of the run; None once it is over and gone."""
+        return self._loop()
 
     def __copy__(self) -> Entry:
         return self

@@ -128,7 +128,8 @@ def _get_tuple(saver: Any, config: Any) -> Flow[Any] | None:
         # A subgraph of a run that answers a pause once more must not use the first answer.
         again = entry.again if isinstance(entry, Entry) and conf.get("checkpoint_ns") else None
         return _nested(config, again) if again else None
-    if not isinstance(entry, Entry) or entry.loop.checkpointer is not saver:
+    at = entry.loop if isinstance(entry, Entry) else None
+    if not isinstance(entry, Entry) or at is None or at.checkpointer is not saver:
         raise GateNotEngaged(
             f"A run of thread {conf['thread_id']!r} asks its gated saver for its checkpoint,"
             " but the gate's hook into LangGraph's loop did not run, so the run could not be"

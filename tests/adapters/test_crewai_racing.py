@@ -23,6 +23,7 @@ from remit_gates.errors import AlreadyConsumed, InProgress, ResumeRefused
 from tests.adapters.crews import Crew
 from tests.adapters.flows import Judging, Plain, counting, parked
 from tests.adapters.racing import outcome, race
+from tests.garbage import uncollected
 from tests.journal import Journal
 
 
@@ -244,3 +245,21 @@ def test_two_namespaces_are_two_gates(path: str, tmp_path: Path, diary: Journal)
     answer(Plain, first, run)
     Plain(persistence=second).kickoff(inputs={"id": run})
     assert answer(Plain, second, run) == "published:yes"
+
+
+def test_one_that_is_told_late_leaves_nothing_to_be_collected(path: str, diary: Journal) -> None:
+    persistence = gate(SQLiteFlowPersistence(path))
+    run = parked(Plain, persistence)
+    emptied = Plain.from_pending(run, persistence)
+    assert emptied.resume("yes") == "published:yes"
+
+    async def again() -> None:
+        # Within, since what leaves `asyncio.run` by an error is kept by the task that it ended.
+        with pytest.raises(AlreadyConsumed):
+            await emptied.resume_async("yes")
+
+    with uncollected(AlreadyConsumed) as left:
+        with pytest.raises(AlreadyConsumed):
+            Plain.from_pending(run, persistence)
+        asyncio.run(again())
+        assert left() == 0

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import sys
 from collections import Counter
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
+from langgraph.pregel._loop import PregelLoop
 from langgraph.types import Command, interrupt
 
-from remit_gates import Gate, InProgress
+from remit_gates import AlreadyConsumed, Gate, InProgress
 from remit_gates._heartbeat import HEARTBEAT
 from remit_gates._model import RunKey
 from remit_gates.langgraph import gate
 from remit_gates.stores.memory import MemoryStore
+from tests.garbage import uncollected
 from tests.races.graph import State, Update, config
 
 
@@ -80,8 +84,8 @@ def test_a_gate_keeps_nothing_of_a_run_that_ended() -> None:
     assert len(HEARTBEAT) == 0
 
 
-def test_a_gated_saver_keeps_nothing_of_a_thread_that_was_deleted() -> None:
-    saver = gate(InMemorySaver())
+def asking(saver: Any) -> Any:
+    """A graph that asks once, on `saver`."""
 
     def ask(state: State) -> Update:
         return {"answer": interrupt("pay?")}
@@ -89,7 +93,40 @@ def test_a_gated_saver_keeps_nothing_of_a_thread_that_was_deleted() -> None:
     builder = StateGraph(State)
     builder.add_node("ask", ask)
     builder.add_edge(START, "ask")
-    graph: Any = builder.compile(checkpointer=saver)
+    return builder.compile(checkpointer=saver)
+
+
+@pytest.mark.parametrize("awaited", [False, True], ids=["sync", "async"])
+def test_a_run_leaves_no_more_to_be_collected_than_without_a_gate(*, awaited: bool) -> None:
+    def deliver(graph: Any, asked: Any, error: type[Exception] | None = None) -> None:
+        # What leaves `asyncio.run` by an error is kept by the task that it ended, so that the
+        # error is seen within.
+        async def adeliver() -> None:
+            with nullcontext() if error is None else pytest.raises(error):
+                await graph.ainvoke(asked, config("t"))
+
+        if awaited:
+            asyncio.run(adeliver())
+            return
+        with nullcontext() if error is None else pytest.raises(error):
+            graph.invoke(asked, config("t"))
+
+    stock, gated = asking(InMemorySaver()), asking(gate(InMemorySaver()))
+    left = []
+    for graph in (stock, gated):
+        deliver(graph, {"run": "t"})
+        with uncollected(PregelLoop) as loops:
+            deliver(graph, Command(resume="yes"))
+            left.append(loops())
+    with uncollected(PregelLoop) as loops:
+        deliver(gated, Command(resume="yes"), AlreadyConsumed)
+        left.append(loops())
+    assert left == left[:1] * 3
+
+
+def test_a_gated_saver_keeps_nothing_of_a_thread_that_was_deleted() -> None:
+    saver = gate(InMemorySaver())
+    graph = asking(saver)
 
     def one(number: int) -> None:
         run = f"run-{number}"
