@@ -100,12 +100,17 @@ class Binding:
         self.settings = settings
         self.store = opened(settings.store)
         self.keeper = Keeper(self.store, settings.policy)
-        self.port = Port(self)
         self.began: str | None = None
         self.mine = set() if mine is None else mine
         self._keeps_ids = type(inner) in KEEPS_IDS
         if isinstance(inner, SimpleStatePersistence) and not held(inner):
             vars(inner).setdefault("_remit_run", uuid.uuid4().hex)
+
+    @property
+    def port(self) -> Port:
+        """The operations of a flow. Not kept: each of the two would keep the other, and the
+        whole history with them, until the garbage collector finds them."""
+        return Port(self)
 
     async def load_all(self) -> list[Any]:
         """The history, as the persistence has it, once nobody is writing it.
@@ -233,10 +238,14 @@ class Binding:
         # An older one may be on offer still, if a run went on past it with another node.
         while (snapshot := await self.inner.load_next()) is not None:
             if snapshot.id == wanted:
-                # Up to 1.0, a persistence in memory gives its own.
-                live = any(snapshot is known for known in (await self.look()).snapshots)
-                return copy.deepcopy(snapshot) if live else snapshot
+                return copy.deepcopy(snapshot) if await self._keeps(snapshot) else snapshot
         return None
+
+    async def _keeps(self, snapshot: Any) -> bool:
+        """Whether the persistence gave what it has itself, as one in memory does up to 1.0."""
+        if isinstance(self.inner, FileStatePersistence):
+            return False
+        return any(snapshot is known for known in (await self.look()).snapshots)
 
     async def leave(self, claim: ActiveClaim, outcome: Outcome | None) -> None:
         """Give the claim back; see `Keeper.dismiss`."""

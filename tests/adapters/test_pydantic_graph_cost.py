@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic_graph.persistence.file import FileStatePersistence
 from pydantic_graph.persistence.in_mem import FullStatePersistence
 
 from remit_gates import Policy
@@ -27,6 +28,7 @@ from tests.adapters.snapshots import (
     graph,
     park,
 )
+from tests.garbage import uncollected
 from tests.waiting import until
 
 
@@ -69,6 +71,31 @@ def test_a_resume_waits_for_the_disk_once(asked: Asked, url: str, tmp_path: Path
         ("swap", False, True),
     ]
     assert len([name for name, *_ in asked if name != "version"]) == 3
+
+
+def test_a_resume_reads_its_file_once_more_than_without_a_gate(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = 0
+    original = FileStatePersistence.load_all
+
+    def load_all(self: Any) -> Any:
+        nonlocal reads
+        reads += 1
+        return original(self)
+
+    def resumed(name: str, store: str | None) -> int:
+        nonlocal reads
+        place = park("file", tmp_path / name, "")
+        persistence = place.bare() if store is None else place.gated(store=store)
+        reads = 0
+        assert asyncio.run(go_on(persistence, place.deps)) == "shipped"
+        return reads
+
+    for name in ("stock", "gate"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setattr(FileStatePersistence, "load_all", load_all)
+    assert resumed("gate", url) == resumed("stock", None) + 1
 
 
 def test_a_run_that_begins_waits_for_nothing(asked: Asked, url: str, tmp_path: Path) -> None:
@@ -119,6 +146,19 @@ def test_on_a_server_the_claim_of_a_run_that_begins_is_durable(
 
     asyncio.run(begin())
     assert durable == [True, False]
+
+
+def test_a_run_leaves_nothing_to_be_collected(tmp_path: Path) -> None:
+    """Its history would be among it."""
+
+    async def run() -> None:
+        persistence = gate(FullStatePersistence[State, str]())
+        await graph.initialize(Pay(), persistence, state=State())
+        await go_on(persistence, Deps(tmp_path / "journal"))
+
+    with uncollected(FullStatePersistence) as left:
+        asyncio.run(run())
+        assert left() == 0
 
 
 @pytest.mark.parametrize("kind", ["file", "sqlite"])
