@@ -24,6 +24,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
+from benchmarks.turns import BLOCK  # noqa: E402
+
+
 RIVAL = "remit-contract==0.1.2"
 NEEDS = (
     RIVAL,
@@ -40,6 +43,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--repetitions", type=int, default=25, help="of each race")
     parser.add_argument("--resumes", type=int, default=150, help="of each kind")
+    parser.add_argument("--block", type=int, default=BLOCK, help="resumes of one kind in a row")
     parser.add_argument("--databases", nargs="+", default=["sqlite", "postgres", "redis"])
     parser.add_argument("--only", choices=["races", "costs", "crewai", "pydantic"])
     parser.add_argument("--without-rival", action="store_true", help="do not fetch " + RIVAL)
@@ -49,7 +53,7 @@ def main() -> None:
         print(json.dumps(_measured(args, json.loads(args.rival_as), ["remit"])))
         return
     if args.only == "crewai":
-        _print({"crewai": _crewai(args.resumes)})
+        _print({"crewai": _crewai(args)})
         return
     if args.only == "pydantic":
         with _databases(args.databases) as urls:
@@ -64,7 +68,7 @@ def main() -> None:
             results["races"] += rival.get("races", [])
             results["rival"] = rival.get("costs", {}) or rival
     if args.only != "races":
-        results["crewai"] = _crewai(args.resumes)
+        results["crewai"] = _crewai(args)
     results["machine"] = f"{platform.python_version()}, {platform.machine()}"
     _print(results)
     folder = ROOT / "benchmarks" / "results"
@@ -72,20 +76,20 @@ def main() -> None:
     (folder / "overhead.json").write_text(json.dumps(results, indent=1), encoding="utf-8")
 
 
-def _crewai(count: int) -> dict[str, float]:
+def _crewai(args: argparse.Namespace) -> dict[str, float]:
     """What a gate costs on CrewAI; nothing where it is not installed."""
     if importlib.util.find_spec("crewai") is None:
         return {}
     from benchmarks import flows
 
-    return flows.measure(count)
+    return flows.measure(args.resumes, args.block)
 
 
 def _pydantic(url: str, args: argparse.Namespace) -> dict[str, float]:
     """What a gate costs on pydantic-graph and pydantic-ai."""
     from benchmarks import pydantics
 
-    return pydantics.measure(url, args.resumes)
+    return pydantics.measure(url, args.resumes, args.block)
 
 
 def _measured(args: argparse.Namespace, urls: Any, wraps: list[str]) -> dict[str, Any]:
@@ -97,7 +101,7 @@ def _measured(args: argparse.Namespace, urls: Any, wraps: list[str]) -> dict[str
         if args.only != "races":
             for kind in urls:
                 url = next(supply[kind])
-                results["costs"][kind] = resumes.measure(url, wraps[-1], args.resumes)
+                results["costs"][kind] = resumes.measure(url, wraps[-1], args.resumes, args.block)
                 if "gate" in wraps and find_spec("pydantic_graph") and find_spec("pydantic_ai"):
                     results["pydantic"][kind] = _pydantic(url, args)
         if args.only != "costs":
@@ -155,7 +159,7 @@ def _rival(args: argparse.Namespace, urls: Any) -> dict[str, Any]:
     except SystemExit as error:
         return {"error": f"{RIVAL} could not be installed: {error}"}
     words = ["--repetitions", args.repetitions, "--resumes", args.resumes]
-    words += ["--only", args.only] if args.only else []
+    words += ["--block", args.block, *(["--only", args.only] if args.only else [])]
     done = subprocess.run(
         [python, __file__, *map(str, words), "--rival-as", json.dumps(urls)],
         stdout=subprocess.PIPE,
@@ -171,9 +175,9 @@ def _rival(args: argparse.Namespace, urls: Any) -> dict[str, Any]:
 def _print(results: dict[str, Any]) -> None:
     for kind, costs in results.get("costs", {}).items():
         rival = results.get("rival", {}).get(kind, {})
-        print(f"\n{kind}: median milliseconds{'':17}stock    gate   remit")
+        print(f"\n{kind}: median milliseconds{'':17}stock    gate    bare   remit")
         for call in ("resume", "late duplicate", "new input", "get_state"):
-            cells = [costs.get(f"{name}: {call}") for name in ("stock", "gate")]
+            cells = [costs.get(f"{name}: {call}") for name in ("stock", "gate", "bare")]
             cells.append(rival.get(f"remit: {call}"))
             print(
                 f"  {call:38}", *(f"{'-' if cell is None else f'{cell:.2f}':>7}" for cell in cells)
@@ -193,6 +197,8 @@ def _print(results: dict[str, Any]) -> None:
         limit = _limit(kind, costs)
         verdict = "within" if added <= limit else "OVER"
         print(f"  added by the gate: {added:.2f} ms, {verdict} the target of {limit:.2f} ms")
+        least = costs["bare: resume"] - costs["stock: resume"]
+        print(f"  added by its statements, sent bare: {least:.2f} ms")
         if rival:
             added = rival["remit: resume"] - rival["stock: resume"]
             print(f"  added by {RIVAL}: {added:.2f} ms")

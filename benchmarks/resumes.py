@@ -3,7 +3,6 @@ whatever else the machine does falls on both alike."""
 
 from __future__ import annotations
 
-import sqlite3
 import statistics
 import time
 from collections import defaultdict
@@ -14,41 +13,46 @@ from typing import Any, TypedDict
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
 
-from tests.races.savers import path_of, saver, wrapper
+from benchmarks.bare import Bare, bare
+from benchmarks.turns import turns
+from tests.races.savers import saver, wrapper
 
 
 Times = dict[str, list[float]]
 """Seconds, by what was measured."""
-
-ROW = "x" * 700
-"""About as long as the record of a run with one consumption."""
 
 
 class State(TypedDict, total=False):
     answer: str
 
 
-def measure(url: str, wrap: str, count: int) -> dict[str, float]:
-    """Median milliseconds of each call at `url`, gated by `wrap` and stock, and what the
-    store's part of it is."""
+def measure(url: str, wrap: str, count: int, block: int) -> dict[str, float]:
+    """Median milliseconds of each call at `url`: stock, gated by `wrap`, and stock between the
+    bare statements of a gate; and what the store's part of it is."""
     times: Times = defaultdict(list)
     with (
         saver(url, lambda made: made) as stock,
         _store_of(stock, wrap, times) as store,
-        _committer(url) as commit,
+        bare(url) as statements,
     ):
         gated = wrapper(wrap, store=store)(stock)
         gated.setup()
-        graphs = {"stock": _graph(stock), wrap: _graph(gated)}
-        for number in range(count + 10):
-            if number == 10:
-                times.clear()  # what came before was warming up
-            order = sorted(graphs, reverse=bool(number % 2))
-            for name in order:
-                _one_run(graphs[name], name, f"{name}-{number}", times)
-                # In turns as well: a commit in a loop of commits finds every cache warm.
-                with _timed(times, "commit"):
-                    commit(number)
+        ungated = _graph(stock)
+        graphs = {"stock": ungated, wrap: _graph(gated), "bare": ungated}
+        runs = []
+        for name, number in turns(graphs, count, times.clear, block):
+            run = f"{name}-{number}"
+            if name == "bare":
+                _between(graphs[name], statements, run, times)
+            else:
+                _one_run(graphs[name], name, run, times)
+                runs.append((name, run))
+            # In turns as well: a commit in a loop of commits finds every cache warm.
+            with _timed(times, "commit"):
+                statements.claim(str(number))
+        # Apart, since what a refusal leaves to be cleared away would be the next resume's.
+        for name, run in runs:
+            _looked_at_and_answered_again(graphs[name], name, run, times)
         if wrap == "gate":
             _claims(store, times, count)
     return {name: statistics.median(values) * 1000 for name, values in times.items()}
@@ -60,12 +64,25 @@ def _one_run(graph: Any, name: str, run: str, times: Times) -> None:
         graph.invoke({}, config)
     with _parts(times, name), _timed(times, f"{name}: resume"):
         graph.invoke(Command(resume="yes"), config)
-    # Not before: a gate that takes a look for a claim would pay for its claim here.
+
+
+def _looked_at_and_answered_again(graph: Any, name: str, run: str, times: Times) -> None:
+    config = {"configurable": {"thread_id": run}}
     with _timed(times, f"{name}: get_state"):
         graph.get_state(config)
     # A duplicate: whether it is refused is its gate's business.
     with _timed(times, f"{name}: late duplicate"), suppress(Exception):
         graph.invoke(Command(resume="yes"), config)
+
+
+def _between(graph: Any, statements: Bare, run: str, times: Times) -> None:
+    config = {"configurable": {"thread_id": run}}
+    graph.invoke({}, config)
+    with _timed(times, "bare: resume"):
+        statements.read(run)
+        statements.claim(run)
+        graph.invoke(Command(resume="yes"), config)
+        statements.settle(run)
 
 
 def _claims(store: Any, times: Times, count: int) -> None:
@@ -140,44 +157,3 @@ def _graph(checkpointer: Any) -> Any:
     builder.add_edge(START, "ask")
     builder.add_edge("ask", "act")
     return builder.compile(checkpointer=checkpointer)
-
-
-@contextmanager
-def _committer(url: str) -> Iterator[Callable[[int], None]]:
-    """One durable commit of one row such as ours, by the same driver."""
-    table = "CREATE TABLE bench (id TEXT PRIMARY KEY, version BIGINT, at REAL, row TEXT)"
-    upsert = (
-        "INSERT INTO bench VALUES ({0}, 1, 0, {0}) ON CONFLICT (id)"
-        " DO UPDATE SET version = bench.version + 1, row = excluded.row"
-    )
-    if url.startswith("redis://"):
-        import redis
-
-        with redis.Redis.from_url(url) as client:
-
-            def put(number: int) -> None:
-                client.hset(f"bench:{number}", mapping={"version": 1, "row": ROW})
-
-            yield put
-        return
-    if not url.startswith("postgresql://"):
-        with closing(sqlite3.connect(path_of(url), isolation_level=None)) as connection:
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.execute(table)
-
-            def commit(number: int) -> None:
-                connection.execute("BEGIN IMMEDIATE")
-                connection.execute(upsert.format("?"), (str(number), ROW))
-                connection.execute("COMMIT")
-
-            yield commit
-        return
-    import psycopg
-
-    with psycopg.connect(url, autocommit=True, prepare_threshold=None) as session:
-        session.execute(table.encode())
-
-        def insert(number: int) -> None:
-            session.execute(upsert.format("%s").encode(), (str(number), ROW))
-
-        yield insert
