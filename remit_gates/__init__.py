@@ -7,9 +7,9 @@ package loads no framework and no driver.
 
 from __future__ import annotations
 
+from remit_gates._claim import ActiveClaim
 from remit_gates._gate import AsyncGate, Gate, current_claim, history, release
 from remit_gates._history import Attempt, Release
-from remit_gates._keeper import ActiveClaim
 from remit_gates._model import (
     Claim,
     Consumption,

@@ -15,15 +15,17 @@ from contextvars import ContextVar, Token
 from dataclasses import replace
 from typing import Any, Final
 
+from remit_gates._claim import ActiveClaim
 from remit_gates._decide import same_as_served
 from remit_gates._digest import digest
 from remit_gates._drive import adrive, drive
 from remit_gates._history import Attempt
-from remit_gates._keeper import ActiveClaim, Keeper, StorePort
+from remit_gates._keeper import Keeper
 from remit_gates._liveness import mint
 from remit_gates._model import Answer, Delivery, Holder, Intent, Outcome, Record, RunKey
 from remit_gates._passage import Denied, Judge
 from remit_gates._policy import Policy
+from remit_gates._port import StorePort
 from remit_gates._refusal import Verbs, refusal
 from remit_gates._transcript import transcript
 from remit_gates.errors import UsageError

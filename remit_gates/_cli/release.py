@@ -11,11 +11,12 @@ from remit_gates._decide import Refused
 from remit_gates._decide import release as decide_release
 from remit_gates._drive import drive
 from remit_gates._gate import VERBS
-from remit_gates._keeper import Keeper, StorePort
+from remit_gates._keeper import Keeper
 from remit_gates._liveness import known_dead
 from remit_gates._model import Record, RunKey, Snapshot
 from remit_gates._passage import Denied
 from remit_gates._policy import Policy
+from remit_gates._port import StorePort
 from remit_gates._refusal import refusal
 from remit_gates.errors import RemitError
 from remit_gates.stores import Store

@@ -10,13 +10,15 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from remit_gates._claim import ActiveClaim
 from remit_gates._decide import Refused, same_as_served
-from remit_gates._keeper import ActiveClaim, Keeper, StorePort
+from remit_gates._keeper import Keeper
 from remit_gates._liveness import known_dead, mint
 from remit_gates._model import Delivery, Phase, Reason, Record, RunKey
 from remit_gates._ops import Flow, splice
 from remit_gates._passage import Denied
 from remit_gates._policy import Policy
+from remit_gates._port import StorePort
 from remit_gates._ticket import Named, seal, unseal
 from remit_gates.crewai._pauses import Request, in_doubt, judge, last_answered, pause_of
 from remit_gates.crewai._refusals import refused, released

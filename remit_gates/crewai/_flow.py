@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import wrapt
 
+from remit_gates._claim import ActiveClaim
 from remit_gates._gate import find_claims_with
-from remit_gates._keeper import ActiveClaim
 from remit_gates.crewai._binding import Binding, FlowPort, missed
 from remit_gates.crewai._kickoffs import fork, from_checkpoint, kickoff_async
 from remit_gates.crewai._pauses import Request, pause_of

@@ -9,10 +9,12 @@ from typing import Any, Final
 
 from crewai.flow.async_feedback.types import HumanFeedbackPending
 
+from remit_gates._claim import ActiveClaim
 from remit_gates._drive import adrive
-from remit_gates._keeper import ActiveClaim, Keeper, StorePort
+from remit_gates._keeper import Keeper
 from remit_gates._model import Outcome
 from remit_gates._ops import Flow
+from remit_gates._port import StorePort
 from remit_gates.crewai._pauses import CHECKPOINT, pause_of
 from remit_gates.errors import ClaimLost
 

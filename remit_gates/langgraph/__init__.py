@@ -24,9 +24,9 @@ from remit_gates._drive import adrive, drive
 from remit_gates._gate import only_gated_once
 from remit_gates._gate import release as _release
 from remit_gates._history import Attempt
-from remit_gates._keeper import StorePort
 from remit_gates._model import RunKey
 from remit_gates._policy import Policy
+from remit_gates._port import StorePort
 from remit_gates._ticket import Secret, keys
 from remit_gates.langgraph._binding import Binding
 from remit_gates.langgraph._looking import atickets, tickets

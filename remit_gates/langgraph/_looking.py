@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from remit_gates._drive import adrive, drive
-from remit_gates._keeper import StorePort
 from remit_gates._model import Phase, Snapshot
 from remit_gates._ops import Dead, Flow, Load, Read, splice
+from remit_gates._port import StorePort
 from remit_gates._ticket import Named, seal
 from remit_gates.errors import UsageError
 from remit_gates.langgraph._bound import breakpoint_at, shown

@@ -19,10 +19,11 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.errors import GraphInterrupt
 from langgraph.types import Command
 
+from remit_gates._claim import ActiveClaim
 from remit_gates._drive import adrive, drive
 from remit_gates._gate import find_claims_with
-from remit_gates._keeper import ActiveClaim, StorePort
 from remit_gates._model import Intent, Outcome, Record
+from remit_gates._port import StorePort
 from remit_gates.langgraph._pauses import Request, waiting
 from remit_gates.langgraph._versions import HOOKS, hooked_class, installed
 

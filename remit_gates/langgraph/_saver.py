@@ -18,10 +18,11 @@ from typing import Any, Final
 
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
+from remit_gates._claim import ActiveClaim
 from remit_gates._drive import adrive, drive
-from remit_gates._keeper import ActiveClaim, StorePort
 from remit_gates._model import Intent
 from remit_gates._ops import Flow, Read, Swap, splice
+from remit_gates._port import StorePort
 from remit_gates.errors import GateNotEngaged, UsageError
 from remit_gates.langgraph._answers import nested, takes_in
 from remit_gates.langgraph._binding import Binding

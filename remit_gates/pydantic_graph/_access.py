@@ -11,8 +11,8 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
+from remit_gates._claim import ActiveClaim
 from remit_gates._drive import adrive
-from remit_gates._keeper import ActiveClaim
 from remit_gates._model import Reason
 from remit_gates.errors import ClaimLost, Superseded, UsageError
 from remit_gates.pydantic_graph._binding import KEEPS_IDS, Binding, fresh_id

@@ -17,12 +17,14 @@ from pydantic_graph.persistence import BaseStatePersistence
 from pydantic_graph.persistence.file import FileStatePersistence
 from pydantic_graph.persistence.in_mem import FullStatePersistence, SimpleStatePersistence
 
+from remit_gates._claim import ActiveClaim
 from remit_gates._drive import adrive
-from remit_gates._keeper import ActiveClaim, Keeper, StorePort
+from remit_gates._keeper import Keeper
 from remit_gates._liveness import mint
 from remit_gates._model import Delivery, Outcome, Reason, Record, RunKey
 from remit_gates._passage import Denied
 from remit_gates._policy import Policy
+from remit_gates._port import StorePort
 from remit_gates._refusal import Verbs, refusal
 from remit_gates.errors import UsageError
 from remit_gates.pydantic_graph._pauses import OPEN, Loaded, Request, judge

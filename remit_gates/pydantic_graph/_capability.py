@@ -19,9 +19,9 @@ from pydantic_ai import Agent, RunContext, capabilities
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest
 
+from remit_gates._claim import ActiveClaim
 from remit_gates._digest import digest
 from remit_gates._gate import find_claims_with
-from remit_gates._keeper import ActiveClaim
 from remit_gates._model import Outcome, RunKey
 from remit_gates._policy import Policy
 from remit_gates._transcript import transcript

@@ -6,10 +6,11 @@ import weakref
 from contextvars import ContextVar
 from typing import Any, Final
 
+from remit_gates._claim import ActiveClaim
 from remit_gates._drive import drive
 from remit_gates._heartbeat import HEARTBEAT
-from remit_gates._keeper import ActiveClaim, StorePort
 from remit_gates._model import Outcome
+from remit_gates._port import StorePort
 from remit_gates.pydantic_graph._binding import Binding
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from pydantic_graph.persistence.file import FileStatePersistence
 
-from remit_gates._keeper import ActiveClaim
+from remit_gates._claim import ActiveClaim
 
 
 T = TypeVar("T")

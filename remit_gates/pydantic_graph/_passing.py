@@ -8,15 +8,17 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
+from remit_gates._claim import ActiveClaim
 from remit_gates._codec import decode, encode
 from remit_gates._drive import adrive
 from remit_gates._heartbeat import HEARTBEAT
-from remit_gates._keeper import ActiveClaim, Keeper, StorePort
+from remit_gates._keeper import Keeper
 from remit_gates._liveness import mint
 from remit_gates._model import Answer, Holder, Outcome, Reason, Record, RunKey
 from remit_gates._ops import Flow, Now, Read
 from remit_gates._passage import Denied, Passage, leave, note
 from remit_gates._policy import Policy
+from remit_gates._port import StorePort
 from remit_gates._refusal import Verbs, refusal
 from remit_gates.errors import ResumeRefused
 from remit_gates.pydantic_graph._calls import Parked, judge

@@ -99,10 +99,9 @@ class FoundStore(AsyncStore):
         if self._store is not None:
             await self._store.close()
 
-    @property
-    def at_once(self) -> Store | None:
+    def at_once(self, durable: bool) -> Store | None:
         """See `ThreadedStore`."""
-        return None if self._store is None else self._store.at_once
+        return None if self._store is None else self._store.at_once(durable)
 
     def renewer(self) -> Store:
         """See `Store.renewer`. Only once something was awaited: a claim was, by then."""

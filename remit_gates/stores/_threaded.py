@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import AsyncIterator, Callable
+from types import FunctionType
 from typing import ParamSpec, TypeVar
 
 from remit_gates._model import Record, RunKey, Snapshot
@@ -16,14 +17,14 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def at_once(store: object) -> Store | None:
+def at_once(store: object, *, durable: bool = False) -> Store | None:
     """See `ThreadedStore.at_once`; None for a store of any other kind.
 
     What wraps a store and hands on its attributes is a store of another kind: its own calls
     are the ones to make.
     """
     look = getattr(type(store), "at_once", None)
-    return look.__get__(store) if isinstance(look, property) else None
+    return look(store, durable) if isinstance(look, FunctionType) else None
 
 
 class ThreadedStore(AsyncStore):
@@ -43,12 +44,11 @@ class ThreadedStore(AsyncStore):
     def __repr__(self) -> str:
         return f"<ThreadedStore of {self._store!r}>"
 
-    @property
-    def at_once(self) -> Store | None:
+    def at_once(self, durable: bool) -> Store | None:
         """The same records for calls that must not wait, on the event loop's own thread:
         whatever would have to wait raises `StoreUnavailable` or `SetupRequired` there, and has
-        changed nothing. None where every call may have to."""
-        return self._at_once
+        changed nothing. None where every call may have to, and where what is `durable` has to."""
+        return None if durable and not self._inline else self._at_once
 
     async def read(self, run: RunKey) -> Snapshot:
         """See `Store.read`."""

@@ -16,7 +16,8 @@ from crewai.flow.persistence import SQLiteFlowPersistence
 
 from remit_gates import Policy, observed
 from remit_gates._drive import drive
-from remit_gates._keeper import Keeper, StorePort
+from remit_gates._keeper import Keeper
+from remit_gates._port import StorePort
 from remit_gates.crewai import gate, release
 from remit_gates.errors import (
     AlreadyConsumed,

@@ -9,7 +9,7 @@ import pytest
 from langgraph.types import Command, interrupt
 
 from remit_gates import Policy, current_claim
-from remit_gates._keeper import ActiveClaim
+from remit_gates._claim import ActiveClaim
 from remit_gates.langgraph import claim_in_node
 from tests.adapters.graphs import Boom, Journal, asks, chain, failing
 from tests.adapters.workers import Team, on

@@ -10,8 +10,8 @@ from langgraph.errors import GraphRecursionError
 from langgraph.types import Command
 
 from remit_gates import Policy
+from remit_gates._claim import ActiveClaim
 from remit_gates._heartbeat import HEARTBEAT
-from remit_gates._keeper import ActiveClaim
 from remit_gates._model import RunKey
 from remit_gates._observe import Event, observed
 from remit_gates.errors import AlreadyConsumed, ClaimLost, InProgress

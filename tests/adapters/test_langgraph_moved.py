@@ -14,7 +14,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command
 
 from remit_gates import Policy, current_claim
-from remit_gates._keeper import ActiveClaim
+from remit_gates._claim import ActiveClaim
 from remit_gates.errors import AlreadyConsumed, InProgress, ResumeRefused
 from tests.adapters.graphs import Boom, Journal, State, asks, failing
 from tests.adapters.racing import outcome

@@ -25,8 +25,8 @@ from remit_gates import (
 )
 from remit_gates._drive import drive
 from remit_gates._heartbeat import HEARTBEAT
-from remit_gates._keeper import StorePort
 from remit_gates._model import RunKey
+from remit_gates._port import StorePort
 from remit_gates.langgraph import claim_in_node, gate
 from tests.journal import Journal
 from tests.races.graph import State, Update, build, config

@@ -16,8 +16,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
-from remit_gates._keeper import StorePort
 from remit_gates._model import Holder, Intent, Phase, Record, RunKey, Snapshot
+from remit_gates._port import StorePort
 from remit_gates.errors import OutcomeUnknown
 from remit_gates.stores import Store
 

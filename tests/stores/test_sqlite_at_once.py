@@ -12,7 +12,7 @@ import aiosqlite
 import pytest
 import wrapt
 
-from remit_gates._keeper import StorePort
+from remit_gates._port import StorePort
 from remit_gates.errors import SetupRequired, StoreUnavailable
 from remit_gates.stores import as_async_store, open_async_store
 from remit_gates.stores._threaded import ThreadedStore
@@ -141,6 +141,23 @@ def test_beside_an_aiosqlite_connection(file: Path) -> None:
             assert (await port.read(RUN)).version is None
             assert port.read(RUN).version is None
             await store.close()
+
+    asyncio.run(check())
+
+
+def test_what_must_reach_the_disk_is_not_tried_here(file: Path, store: SqliteStore) -> None:
+    """The file might have to be opened for that, each time."""
+
+    async def check() -> None:
+        threaded = ThreadedStore(store)
+        hurried = threaded.at_once(durable=False)
+        assert hurried is not None
+        assert threaded.at_once(durable=True) is None
+        port = StorePort(threaded, asyncio.sleep)
+        version = await port.swap(RUN, None, claimed(1), 30.0, True)
+        assert not hurried._handle()._connection  # type: ignore[attr-defined]
+        assert port.swap(RUN, version, settled(1), None, False) is not None
+        await threaded.close()
 
     asyncio.run(check())
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pytest
 
-from remit_gates import _keeper, _telling
+from remit_gates import _claim, _keeper, _port, _telling
 from remit_gates._heartbeat import Heartbeat
 from remit_gates._model import Record, RunKey, Snapshot
 from remit_gates._observe import Event, observed
@@ -183,7 +183,7 @@ def staged(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     """A stage on which the keeper of this process plays."""
     stage = Stage()
     monkeypatch.setattr(_keeper, "HEARTBEAT", stage.heartbeat)
-    for module in (_keeper, _telling):
+    for module in (_claim, _keeper, _port, _telling):
         monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=stage.clock))
     with observed(stage.events.append):
         yield stage

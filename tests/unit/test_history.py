@@ -17,9 +17,9 @@ from remit_gates import (
     RunKey,
     history,
 )
+from remit_gates._claim import ActiveClaim
 from remit_gates._codec import decode, encode
 from remit_gates._history import attempts
-from remit_gates._keeper import ActiveClaim
 from remit_gates._model import KEEP_EARLIER, Continuation, Intent, Snapshot
 from remit_gates.stores.memory import MemoryStore
 from tests.unit.worlds import Ledger, claim, holder
@@ -264,7 +264,7 @@ def test_a_holder_that_is_known_to_be_dead_is_not_told_as_running(
     held: list[ActiveClaim] = []
     with gate.passage("r", "p") as got:
         held.append(got)
-        monkeypatch.setattr("remit_gates._keeper.known_dead", lambda holder: True)
+        monkeypatch.setattr("remit_gates._port.known_dead", lambda holder: True)
         assert [entry.state for entry in gate.history("r")] == ["abandoned"]
 
 

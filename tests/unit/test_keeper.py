@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from remit_gates import Abandoned, ClaimLost, Gate, InProgress, Intent, Policy, StoreUnavailable
+from remit_gates._claim import ActiveClaim
 from remit_gates._drive import drive
-from remit_gates._keeper import GIVE_UP, ActiveClaim, StorePort
+from remit_gates._keeper import GIVE_UP
 from remit_gates._model import Phase, RunKey
+from remit_gates._port import StorePort
 from tests.unit.staged import Stage
 
 

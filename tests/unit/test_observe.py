@@ -26,9 +26,10 @@ from remit_gates import (
     set_hooks,
 )
 from remit_gates._drive import drive
-from remit_gates._keeper import Keeper, StorePort
+from remit_gates._keeper import Keeper
 from remit_gates._model import Claim, Delivery, Holder, Intent
 from remit_gates._observe import LEVELS, Kind, logger, tell
+from remit_gates._port import StorePort
 from remit_gates.stores.memory import MemoryStore
 from tests.unit.staged import Stage
 from tests.unit.worlds import holder
