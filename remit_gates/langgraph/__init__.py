@@ -30,7 +30,8 @@ from remit_gates._port import StorePort
 from remit_gates._ticket import Secret, keys
 from remit_gates.langgraph._binding import Binding
 from remit_gates.langgraph._looking import atickets, tickets
-from remit_gates.langgraph._loop import claim_in_node, gated, install
+from remit_gates.langgraph._loop import gated, install
+from remit_gates.langgraph._run import claim_in_node
 from remit_gates.langgraph._saver import gated_type
 from remit_gates.langgraph._tickets import Ticket
 from remit_gates.langgraph._validate import checker

@@ -21,8 +21,8 @@ from remit_gates.errors import AlreadyConsumed, ResumeRefused, StoreError, Usage
 from remit_gates.langgraph._answers import prepare
 from remit_gates.langgraph._bound import Bound, compared
 from remit_gates.langgraph._looking import waiting_now
-from remit_gates.langgraph._loop import Entry
 from remit_gates.langgraph._pauses import Loaded, Request, judge
+from remit_gates.langgraph._run import Entry
 from remit_gates.langgraph._tickets import Ticket, opened
 from remit_gates.stores import AsyncStore, Store, as_async_store, as_store
 

@@ -26,7 +26,6 @@ from remit_gates._port import StorePort
 from remit_gates.errors import GateNotEngaged, UsageError
 from remit_gates.langgraph._answers import nested, takes_in
 from remit_gates.langgraph._binding import Binding
-from remit_gates.langgraph._loop import ENTRY, Entry, claim_of
 from remit_gates.langgraph._pauses import (
     EDITS,
     NO_WRITES,
@@ -37,6 +36,7 @@ from remit_gates.langgraph._pauses import (
     Request,
 )
 from remit_gates.langgraph._redis import looks
+from remit_gates.langgraph._run import ENTRY, Entry, claim_of
 
 
 class SaverPort(StorePort):
