@@ -195,6 +195,12 @@ def test_a_missing_driver_is_named() -> None:
     assert "hunter2" not in out
 
 
+def test_the_statements_are_read_once() -> None:
+    assert statements("sqlite") is statements("sqlite")
+    with pytest.raises(TypeError):
+        statements("sqlite")["read"] = ""  # type: ignore[index]
+
+
 def test_the_dialects_have_the_same_statements() -> None:
     ours = statements("sqlite").keys() - {"create_trigger"}
     assert ours == statements("postgres").keys() - {"create_schema", "settings"}

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.resources
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 
@@ -17,11 +20,14 @@ META: Final = "remit_gates_schema"
 """Name of the table that says which version each store table of a schema has."""
 
 
-def statements(dialect: str) -> dict[str, str]:
-    """The statements of `<dialect>.sql` by name, with `{table}` and `{meta}` still open."""
+@functools.cache
+def statements(dialect: str) -> Mapping[str, str]:
+    """The statements of `<dialect>.sql` by name, with `{table}` and `{meta}` still open. Read
+    once a process: stores are made for each request."""
     text = importlib.resources.files(__name__).joinpath(f"{dialect}.sql").read_text("utf-8")
     parts = re.split(r"^-- name: (\w+)\n", text, flags=re.MULTILINE)
-    return {name: _bare(body) for name, body in zip(parts[1::2], parts[2::2], strict=True)}
+    pairs = zip(parts[1::2], parts[2::2], strict=True)
+    return MappingProxyType({name: _bare(body) for name, body in pairs})
 
 
 def _bare(body: str) -> str:
