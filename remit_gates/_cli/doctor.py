@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import importlib.util
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -31,7 +30,8 @@ FRAMEWORKS: Final = {
     "crewai": ("crewai",),
     "pydantic_graph": ("pydantic-graph", "pydantic-ai-slim"),
 }
-"""The adapters, and the distributions whose version each of them looks at."""
+"""The adapters, and the distributions that each of them gates. An adapter can be imported only
+where one of them is installed."""
 
 DRIFT: Final = 1.0
 """Seconds by which a clock may be off before it is worth a word."""
@@ -124,23 +124,19 @@ def _settings(store: Any) -> Iterator[Check]:
 
 
 def _frameworks() -> Iterator[Check]:
-    """Whether the frameworks that are installed here can be gated."""
+    """Whether the frameworks that are installed here can be gated: their release, and all that
+    the gate hooks into."""
     for adapter, distributions in FRAMEWORKS.items():
-        module = f"remit_gates.{adapter}"
-        if importlib.util.find_spec(module) is None:
-            continue
         for name in distributions:
             try:
                 version = metadata.version(name)
             except metadata.PackageNotFoundError:
                 continue
             try:
-                versions = importlib.import_module(f"{module}._versions")
-                if hasattr(versions, "installed"):
-                    versions.installed()
-                for hook in getattr(versions, "HOOKS", ()):
-                    versions.hooked_class(*hook)
+                versions = importlib.import_module(f"remit_gates.{adapter}._versions")
+                says = versions.CHECKS[name]()
             except UsageError as error:
                 yield Check(name, "fail", str(error), "install a release that is supported")
             else:
-                yield Check(name, "ok", f"{version} can be gated")
+                told = says if isinstance(says, str) else "can be gated"
+                yield Check(name, "ok", f"{version} {told}")

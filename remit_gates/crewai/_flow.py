@@ -23,7 +23,7 @@ from remit_gates.crewai._kickoffs import fork, from_checkpoint, kickoff_async
 from remit_gates.crewai._pauses import Request, pause_of
 from remit_gates.crewai._persistence import GatedPersistence, binding_of
 from remit_gates.crewai._run import entered, under
-from remit_gates.crewai._versions import HOOKED, hooked_class, installed
+from remit_gates.crewai._versions import HOOKED, hooked
 from remit_gates.errors import GateNotEngaged, ResumeRefused, StoreError
 
 
@@ -45,8 +45,7 @@ def install() -> None:
     with _lock:
         if _installed:
             return
-        installed()
-        cls = hooked_class()
+        cls = hooked()
         for name in HOOKED:
             wrapt.wrap_function_wrapper(cls, name, _WRAPPERS[name])
         find_claims_with(_claim_here)

@@ -22,14 +22,17 @@ HOOKED: Final = (
 NEEDED: Final = ("_pending_feedback_context",)
 """What else of a `Flow` the gate relies on: its private attributes."""
 
-installed = CREWAI.installed
 
-
-def hooked_class() -> type[Any]:
+def hooked() -> type[Any]:
     """The class to wrap, with all that the hooks need.
 
     Raises:
-        UnsupportedVersion: Something is missing.
+        MissingExtra, UnsupportedVersion: It cannot be wrapped.
     """
+    CREWAI.installed()
     # The engine's class, below the public one: every flow runs its methods.
     return CREWAI.hooked_class("crewai.flow.runtime", "Flow", HOOKED, NEEDED)
+
+
+CHECKS: Final = {"crewai": hooked}
+"""By distribution, what raises where it cannot be gated."""

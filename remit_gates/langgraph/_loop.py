@@ -19,7 +19,7 @@ from remit_gates._gate import find_claims_with
 from remit_gates._model import Outcome
 from remit_gates._port import StorePort
 from remit_gates.langgraph._run import ENTRY, Entry, claim_in_node, entry_of
-from remit_gates.langgraph._versions import HOOKS, hooked_class, installed
+from remit_gates.langgraph._versions import HOOKS, hooked
 
 
 OPTIONS: Final = "__pregel_remit_options"
@@ -38,8 +38,7 @@ def install() -> None:
     with _lock:
         if _installed:
             return
-        installed()
-        classes = [hooked_class(*hook) for hook in HOOKS]
+        classes = hooked()
         wrappers = ((_enter, _exit), (_aenter, _aexit), (_tick,), (_stream, _stream))
         for cls, hook, pair in zip(classes, HOOKS, wrappers, strict=True):
             for method, wrapper in zip(hook[2], pair, strict=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from remit_gates._supported import Supported
 
@@ -23,3 +23,17 @@ HOOKS: Final = (
 
 installed = LANGGRAPH.installed
 hooked_class = LANGGRAPH.hooked_class
+
+
+def hooked() -> list[type[Any]]:
+    """The classes to wrap, in the order of `HOOKS`.
+
+    Raises:
+        MissingExtra, UnsupportedVersion: They cannot all be wrapped.
+    """
+    installed()
+    return [hooked_class(*hook) for hook in HOOKS]
+
+
+CHECKS: Final = {"langgraph": hooked}
+"""By distribution, what raises where it cannot be gated."""

@@ -8,6 +8,7 @@ several runs that answer the same deferred tool calls, one is served. Each other
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from remit_gates._policy import Policy
@@ -104,13 +105,11 @@ async def release(
 def _hook() -> None:
     """Hook into pydantic-graph, where it has persistence. Done here, because a call such as
     `graph.iter(…, persistence=gate(…))` has looked `iter` up before it calls `gate`."""
-    try:
-        _versions.graph()
-    except UsageError:
-        return
     from remit_gates.pydantic_graph._graph import install
 
-    install()
+    # What is not there, or cannot be gated, is told by `gate`.
+    with suppress(UsageError):
+        install()
 
 
 _hook()

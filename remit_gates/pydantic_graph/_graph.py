@@ -9,16 +9,22 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import wrapt
-from pydantic_graph.graph import Graph
+
+from remit_gates.pydantic_graph._versions import GRAPH_HOOKS, hooked_graph
 
 
 def install() -> None:
     """Wrap pydantic-graph's graphs, once a process. Runs on other persistences go straight
-    through."""
+    through.
+
+    Raises:
+        MissingExtra, UnsupportedVersion: They cannot be wrapped. Nothing was.
+    """
     with _lock:
         if not _installed:
-            wrapt.wrap_function_wrapper(Graph, "iter", _iter)
-            wrapt.wrap_function_wrapper(Graph, "iter_from_persistence", _iter_from)
+            cls = hooked_graph()
+            for name, wrapper in zip(GRAPH_HOOKS[2], (_iter, _iter_from), strict=True):
+                wrapt.wrap_function_wrapper(cls, name, wrapper)
             _installed.append(True)
 
 

@@ -92,7 +92,7 @@ def test_a_release_that_is_not_known_is_not_wrapped(
 ) -> None:
     monkeypatch.setattr(_supported, "version", lambda name: other)
     with pytest.raises(UnsupportedVersion, match=f"CrewAI {other} is installed"):
-        _versions.installed()
+        _versions.hooked()
 
 
 @pytest.mark.parametrize("gone", ["HOOKED", "NEEDED"])
@@ -101,7 +101,7 @@ def test_a_release_without_a_hook_is_not_wrapped(
 ) -> None:
     monkeypatch.setattr(_versions, gone, ("no_such_name",))
     with pytest.raises(UnsupportedVersion, match=r"has no .*Flow\.no_such_name"):
-        _versions.hooked_class()
+        _versions.hooked()
 
 
 def test_what_is_wrapped_keeps_its_signature() -> None:

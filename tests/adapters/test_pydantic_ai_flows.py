@@ -34,7 +34,7 @@ from remit_gates.errors import (
     UnsupportedVersion,
     UsageError,
 )
-from remit_gates.pydantic_graph import ConsumeOnce
+from remit_gates.pydantic_graph import ConsumeOnce, _versions
 from tests.adapters.agents import (
     DRIVERS,
     Till,
@@ -486,4 +486,12 @@ def test_a_store_that_is_down(till: Till, tmp_path: Path) -> None:
 def test_another_release(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_supported, "version", lambda name: "1.79.0")
     with pytest.raises(UnsupportedVersion):
+        ConsumeOnce("memory://")
+
+
+def test_a_release_without_a_hook(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody would call the gate there, so none is made."""
+    where, name, methods = _versions.AI_HOOKS
+    monkeypatch.setattr(_versions, "AI_HOOKS", (where, name, (*methods, "before_nosuch")))
+    with pytest.raises(UnsupportedVersion, match="before_nosuch"):
         ConsumeOnce("memory://")

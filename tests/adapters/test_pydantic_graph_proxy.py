@@ -307,7 +307,6 @@ def test_what_is_not_gated_is_untouched(place: Place) -> None:
 def test_a_persistence_of_a_later_release(monkeypatch: pytest.MonkeyPatch) -> None:
     from remit_gates.errors import MissingExtra, UnsupportedVersion
 
-    _versions.installed()
     for found, error in (("2.68.0", UnsupportedVersion), ("0.7.9", UnsupportedVersion)):
         monkeypatch.setattr(_supported, "version", lambda name, found=found: found)
         with pytest.raises(error):
@@ -320,7 +319,7 @@ def test_a_persistence_of_a_later_release(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(MissingExtra, match="remit-gates"):
         gate(FullStatePersistence[Any, Any]())
     with pytest.raises(MissingExtra, match="pydantic-ai"):
-        _versions.installed()
+        _versions.ai()
 
 
 @files

@@ -269,11 +269,40 @@ def test_a_hook_that_is_gone_is_told(
     assert failing(checked(capsys, "memory://", 1)) == {"langgraph"}
 
 
-def test_an_adapter_that_this_release_lacks_is_passed_over(
+def test_a_graph_that_has_nothing_to_be_gated(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doctor, "FRAMEWORKS", {"nosuch_adapter": ("pytest",)})
-    assert "pytest" not in checked(capsys, "memory://")
+    """pydantic-ai 2 brings one."""
+    pytest.importorskip("pydantic_graph")
+    real = metadata.version
+    monkeypatch.setattr(doctor, "FRAMEWORKS", {"pydantic_graph": ("pydantic-graph",)})
+    monkeypatch.setattr(
+        "remit_gates._supported.version",
+        lambda name: "2.68.0" if name == "pydantic-graph" else real(name),
+    )
+    check = checked(capsys, "memory://")["pydantic-graph"]
+    assert check["state"] == "ok"
+    assert "no persistence" in check["says"]
+
+
+@pytest.mark.parametrize(
+    ("distribution", "hooks", "gone"),
+    [
+        ("pydantic-graph", "GRAPH_HOOKS", ("pydantic_graph.graph", "Graph", ("nosuch",))),
+        ("pydantic-ai-slim", "AI_HOOKS", ("pydantic_ai.capabilities", "NoSuch", ("before_run",))),
+    ],
+)
+def test_a_hook_of_pydantic_that_is_gone_is_told(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    distribution: str,
+    hooks: str,
+    gone: tuple[str, str, tuple[str, ...]],
+) -> None:
+    pytest.importorskip("pydantic_ai")
+    monkeypatch.setattr(doctor, "FRAMEWORKS", {"pydantic_graph": (distribution,)})
+    monkeypatch.setattr(f"remit_gates.pydantic_graph._versions.{hooks}", gone)
+    assert failing(checked(capsys, "memory://", 1)) == {distribution}
 
 
 def test_a_url_that_names_no_store_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
