@@ -93,7 +93,7 @@ def _exit(wrapped: Callable[..., Any], loop: Any, args: Any, kwargs: Any) -> Any
         error = late
         raise
     finally:
-        _dismiss(entry, entry.outcome(error))
+        _dismiss(entry, entry.outcome(loop, error))
 
 
 def _dismiss(entry: Entry, outcome: Outcome | None) -> None:
@@ -124,16 +124,16 @@ async def _aexit(wrapped: Callable[..., Any], loop: Any, args: Any, kwargs: Any)
         error = late
         raise
     finally:
-        await _whole(_aleave(entry, error))
+        await _whole(_aleave(entry, loop, error))
 
 
-async def _aleave(entry: Entry, error: BaseException | None) -> None:
+async def _aleave(entry: Entry, loop: Any, error: BaseException | None) -> None:
     # When it is cancelled while it exits, LangGraph goes on flushing in a task, which it
     # hands out as the last argument of the error.
     flushing = error.args[-1] if isinstance(error, asyncio.CancelledError) and error.args else None
     if isinstance(flushing, asyncio.Task):
         await asyncio.wait([flushing])
-    await _adismiss(entry, entry.outcome(error))
+    await _adismiss(entry, entry.outcome(loop, error))
 
 
 async def _adismiss(entry: Entry, outcome: Outcome | None) -> None:

@@ -110,9 +110,8 @@ class Entry:
     def _run_id(self) -> Any:
         return (self.loop.config.get("metadata") or {}).get("run_id")
 
-    def outcome(self, error: BaseException | None) -> Outcome:
-        """What became of the run, once the loop has exited with `error`."""
-        loop = self.loop
+    def outcome(self, loop: Any, error: BaseException | None) -> Outcome:
+        """What became of the run, once `loop`, its loop, has exited with `error`."""
         position = loop.checkpoint["id"]
         if error is not None and not isinstance(error, GraphInterrupt):
             return Outcome("failed", position, detail=type(error).__name__)
