@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -22,7 +23,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 
-from remit_gates import Policy, ResumeRefused, current_claim
+from remit_gates import Policy, ResumeRefused, current_claim, open_store
 from remit_gates.pydantic_graph import ConsumeOnce
 from tests.waiting import PATIENCE
 
@@ -241,3 +242,10 @@ def stand_still(url: str, folder: Path, history: bytes, lease: float) -> None:
     agent = agent_on(till, ConsumeOnce(url, policy=Policy(lease=lease)))
     messages = ModelMessagesTypeAdapter.validate_json(history)
     asyncio.run(run(agent, message_history=messages, deferred_tool_results=approvals(messages)))
+
+
+def records(url: str) -> list[Any]:
+    """What the store at `url` knows of runs of agents."""
+    with closing(open_store(url)) as store:
+        store.setup()
+        return [entry.snapshot.record for entry in store.scan("pydantic-ai")]

@@ -14,6 +14,7 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.adapters.agents import Till
     from tests.adapters.crews import Crew
     from tests.adapters.graphs import Hold, Journal
     from tests.adapters.kinds import Places
@@ -206,3 +207,11 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     kind = request.param
     url = request.getfixturevalue(f"{kind}_url") if kind in ("sqlite", "postgres") else ""
     return park(kind, tmp_path, url)
+
+
+@pytest.fixture
+def till(tmp_path: Path) -> Till:
+    """Where an agent writes down what it does."""
+    from tests.adapters.agents import Till
+
+    return Till(tmp_path / "journal")

@@ -34,6 +34,26 @@ def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
     return status, out, err
 
 
+def checked(
+    capsys: pytest.CaptureFixture[str], url: str, status: int = 0
+) -> dict[str, dict[str, str]]:
+    """The checks of `doctor` for `url` by name."""
+    ended, out, err = run(capsys, "doctor", url, "--json")
+    document = json.loads(out)
+    assert ended == status
+    assert document["ok"] is (status == 0)
+    for check in document["checks"]:
+        # What is not as it should be has its mend beside it.
+        assert bool(check["mend"]) is (check["state"] != "ok"), check
+    assert (err == "") is (status == 0) or "settings" not in err
+    return {check["name"]: check for check in document["checks"]}
+
+
+def failing(checks: dict[str, dict[str, str]]) -> set[str]:
+    """The names of those that failed."""
+    return {name for name, check in checks.items() if check["state"] == "fail"}
+
+
 def told(capsys: pytest.CaptureFixture[str], *argv: str) -> Any:
     """What a command that goes well tells a program."""
     status, out, err = run(capsys, *argv, "--json")

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
-import sys
 import time
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -18,32 +15,13 @@ from remit_gates.stores import _sqlite_checks
 from remit_gates.stores._checks import Check
 from remit_gates.stores._sqlite_checks import file_system
 from remit_gates.stores.memory import _SHARED, MemoryStore
-from tests.unit.commands import one_line, run
+from tests.unit.commands import checked, failing, one_line, run
 
 
 @pytest.fixture(autouse=True)
 def no_frameworks(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is installed beside these tests is no matter of theirs."""
     monkeypatch.setattr(doctor, "FRAMEWORKS", {})
-
-
-def checked(
-    capsys: pytest.CaptureFixture[str], url: str, status: int = 0
-) -> dict[str, dict[str, str]]:
-    """The checks of `url` by name."""
-    ended, out, err = run(capsys, "doctor", url, "--json")
-    document = json.loads(out)
-    assert ended == status
-    assert document["ok"] is (status == 0)
-    for check in document["checks"]:
-        # What is not as it should be has its mend beside it.
-        assert bool(check["mend"]) is (check["state"] != "ok"), check
-    assert (err == "") is (status == 0) or "settings" not in err
-    return {check["name"]: check for check in document["checks"]}
-
-
-def failing(checks: dict[str, dict[str, str]]) -> set[str]:
-    return {name for name, check in checks.items() if check["state"] == "fail"}
 
 
 def test_a_store_that_is_well(capsys: pytest.CaptureFixture[str], sqlite_url: str) -> None:
@@ -237,72 +215,6 @@ def test_a_store_that_cannot_be_reached(
     checks = checked(capsys, "memory://down", 1)
     assert failing(checks) == {"connection"}
     assert checks["connection"]["says"] == "the host is down"
-
-
-def test_frameworks_that_can_and_cannot_be_gated(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("langgraph")
-    monkeypatch.setattr(doctor, "FRAMEWORKS", {"langgraph": ("langgraph", "langgraph-nosuch")})
-    checks = checked(capsys, "memory://")
-    assert checks["langgraph"]["state"] == "ok"
-    assert "langgraph-nosuch" not in checks
-    real = metadata.version
-    monkeypatch.setattr(
-        "remit_gates._supported.version",
-        lambda name: "2.1.0" if name == "langgraph" else real(name),
-    )
-    checks = checked(capsys, "memory://", 1)
-    assert failing(checks) == {"langgraph"}
-    assert "LangGraph 2.1.0 is installed" in checks["langgraph"]["says"]
-
-
-def test_a_hook_that_is_gone_is_told(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("langgraph")
-    monkeypatch.setattr(doctor, "FRAMEWORKS", {"langgraph": ("langgraph",)})
-    versions = sys.modules.get("remit_gates.langgraph._versions")
-    if versions is None:
-        from remit_gates.langgraph import _versions as versions
-    monkeypatch.setattr(versions, "HOOKS", (("langgraph.pregel", "Pregel", ("nosuch",)),))
-    assert failing(checked(capsys, "memory://", 1)) == {"langgraph"}
-
-
-def test_a_graph_that_has_nothing_to_be_gated(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """pydantic-ai 2 brings one."""
-    pytest.importorskip("pydantic_graph")
-    real = metadata.version
-    monkeypatch.setattr(doctor, "FRAMEWORKS", {"pydantic_graph": ("pydantic-graph",)})
-    monkeypatch.setattr(
-        "remit_gates._supported.version",
-        lambda name: "2.68.0" if name == "pydantic-graph" else real(name),
-    )
-    check = checked(capsys, "memory://")["pydantic-graph"]
-    assert check["state"] == "ok"
-    assert "no persistence" in check["says"]
-
-
-@pytest.mark.parametrize(
-    ("distribution", "hooks", "gone"),
-    [
-        ("pydantic-graph", "GRAPH_HOOKS", ("pydantic_graph.graph", "Graph", ("nosuch",))),
-        ("pydantic-ai-slim", "AI_HOOKS", ("pydantic_ai.capabilities", "NoSuch", ("before_run",))),
-    ],
-)
-def test_a_hook_of_pydantic_that_is_gone_is_told(
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    distribution: str,
-    hooks: str,
-    gone: tuple[str, str, tuple[str, ...]],
-) -> None:
-    pytest.importorskip("pydantic_ai")
-    monkeypatch.setattr(doctor, "FRAMEWORKS", {"pydantic_graph": (distribution,)})
-    monkeypatch.setattr(f"remit_gates.pydantic_graph._versions.{hooks}", gone)
-    assert failing(checked(capsys, "memory://", 1)) == {distribution}
 
 
 def test_a_url_that_names_no_store_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
