@@ -21,6 +21,7 @@ from remit_gates import (
     open_store,
 )
 from remit_gates.langgraph import gate
+from tests.jobs import jobs_of
 from tests.journal import Journal
 from tests.races.graph import build, config
 from tests.races.savers import saver
@@ -52,6 +53,9 @@ def graph(server: Postgres, tmp_path: Path, sqlite_url: str) -> Iterator[Any]:
         graph.journal = journal
         graph.invoke({"run": "r"}, config("r"))
         yield graph
+        # What could not be written while the server was down is written later, and there is
+        # none later than this: nobody would ever be able to.
+        until(lambda: not jobs_of(made._remit.keeper), "the end of each run to be written down")
         made._remit.store.close()
     server.drop(url)
 
