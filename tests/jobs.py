@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import math
 from typing import Any
 
 from remit_gates._heartbeat import HEARTBEAT
-from tests.waiting import PATIENCE
+from tests.waiting import until
 
 
 def jobs_of(keeper: Any) -> list[Any]:
@@ -17,15 +16,13 @@ def jobs_of(keeper: Any) -> list[Any]:
     return [owner for owner in owners if getattr(owner, "_keeper", None) is keeper]
 
 
-@contextmanager
-def no_other_jobs() -> Iterator[None]:
-    """Without what earlier tests have left to be done, which is forgotten. It is what a forked
-    child does, with a thread that has to be told besides."""
-    wake, thread = HEARTBEAT._wake, HEARTBEAT._thread
-    HEARTBEAT.reset()
-    with wake:
-        wake.notify_all()
-    if thread is not None:
-        thread.join(PATIENCE)
-        assert not thread.is_alive()
-    yield
+def forget_all() -> None:
+    """Have the heartbeat forget what earlier tests left to be done, and wait for what it is
+    just doing."""
+    for job in list(HEARTBEAT._due):
+        HEARTBEAT.remove(job)
+    # Only while it sleeps is it known until when.
+    until(
+        lambda: HEARTBEAT._thread is None or HEARTBEAT._sleeps_until != -math.inf,
+        "the heartbeat to come to rest",
+    )

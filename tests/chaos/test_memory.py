@@ -6,7 +6,6 @@ import asyncio
 import gc
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import Any
 
@@ -22,15 +21,14 @@ from remit_gates._model import RunKey
 from remit_gates.langgraph import gate
 from remit_gates.stores.memory import MemoryStore
 from tests.garbage import uncollected
-from tests.jobs import no_other_jobs
+from tests.jobs import forget_all
 from tests.races.graph import State, Update, config
 
 
 @pytest.fixture(autouse=True)
-def alone() -> Iterator[None]:
+def alone() -> None:
     """What another test has left to be done would be counted, whenever it is done."""
-    with no_other_jobs():
-        yield
+    forget_all()
 
 
 RUNS = 100_000
