@@ -95,14 +95,19 @@ class Doing:
         return kind(lambda: flow.kickoff(inputs={"id": run}))
 
     def checkpoint(self, path: str, folder: str, run: str) -> str:
-        """Where the checkpoint is of a run that failed in its second method."""
+        """Where the checkpoint is of a run that failed in its second method; empty if CrewAI
+        did not write it. The thread that does reads what the run goes on to change, and dies
+        of that now and then."""
         config = CheckpointConfig(location=folder, on_events=["method_execution_finished"])
         flow = flows.stepping(gate(SQLiteFlowPersistence(path)))(checkpoint=config)
         with contextlib.suppress(RuntimeError):
             flow.kickoff(inputs={"id": run, "fail": True})
         crewai_event_bus.flush()
         # A thread of the bus writes it, which a flush does not always wait for.
-        until(lambda: _whole(Path(folder)), "a checkpoint")
+        try:
+            until(lambda: _whole(Path(folder)), "a checkpoint", PATIENCE / 6)
+        except TimeoutError:
+            return ""
         return str(min(Path(folder).rglob("*.json")))
 
 
