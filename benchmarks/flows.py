@@ -11,9 +11,7 @@ import io
 import os
 import statistics
 import tempfile
-import time
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +29,7 @@ from crewai.flow.flow import Flow, listen, start
 from crewai.flow.human_feedback import human_feedback
 from crewai.flow.persistence import SQLiteFlowPersistence
 
-from benchmarks.turns import turns
+from benchmarks.turns import timed, turns
 
 
 class _Asks:
@@ -69,7 +67,7 @@ def measure(count: int, block: int) -> dict[str, float]:
         kinds = {"stock": stock, "gate": gate(stock)}
         for name, _ in turns(kinds, count, times.clear, block):
             run = _parked(kinds[name])
-            with _timed(times, f"{name}: resume"):
+            with timed(times, f"{name}: resume"):
                 Asking.from_pending(run, kinds[name]).resume("yes")
         # Apart, since what a refusal leaves to be cleared away would be the next resume's.
         for name, persistence in kinds.items():
@@ -77,7 +75,7 @@ def measure(count: int, block: int) -> dict[str, float]:
                 run = _parked(persistence)
                 late = Asking.from_pending(run, persistence)
                 Asking.from_pending(run, persistence).resume("yes")
-                with _timed(times, f"{name}: late duplicate"), contextlib.suppress(ValueError):
+                with timed(times, f"{name}: late duplicate"), contextlib.suppress(ValueError):
                     late.resume("yes")
     return {name: statistics.median(values) * 1000 for name, values in times.items()}
 
@@ -85,13 +83,6 @@ def measure(count: int, block: int) -> dict[str, float]:
 def _parked(persistence: Any) -> str:
     run: str = Asking(persistence=persistence).kickoff().context.flow_id
     return run
-
-
-@contextlib.contextmanager
-def _timed(times: dict[str, list[float]], name: str) -> Iterator[None]:
-    start = time.perf_counter()
-    yield
-    times[name].append(time.perf_counter() - start)
 
 
 def show(costs: dict[str, float]) -> None:

@@ -10,16 +10,15 @@ import asyncio
 import copy
 import statistics
 import tempfile
-import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.bare import Bare, bare
-from benchmarks.turns import turns
+from benchmarks.turns import timed, turns
 
 
 LIMITS: Final = {"resume": 1.5, "nothing parked": 0.4}
@@ -87,12 +86,12 @@ async def _graphs(
             wrap = partial(gate, store=url, run=run) if name == "gate" else _itself
             await park(wrap(ungated))
             # With the gate in it: it is made for each request.
-            with _timed(times, f"{name}: graph in {kind}, resume"):
+            with timed(times, f"{name}: graph in {kind}, resume"):
                 async with _around(statements, name, run):
                     await go_on(wrap(ungated), deps)
         wrap = partial(gate, store=url) if name == "gate" else _itself
         fresh: Any = FullStatePersistence()
-        with _timed(times, f"{name}: graph in memory, nothing parked"):
+        with timed(times, f"{name}: graph in memory, nothing parked"):
             async with _around(statements, name, f"fresh-{number}", durable=False):
                 await graph.run(Pay(), state=State(), deps=deps, persistence=wrap(fresh))
 
@@ -121,11 +120,11 @@ async def _agents(
         (name, what): agent_on(till, *gates[name]) for name in NAMES for what, till in tills.items()
     }
     for name, number in order(NAMES):
-        with _timed(times, f"{name}: agent, nothing parked"):
+        with timed(times, f"{name}: agent, nothing parked"):
             await agents[name, "nothing parked"].run("go")
         asked = await agents["stock", "resume"].run("go")
         history = asked.all_messages()
-        with _timed(times, f"{name}: agent, resume"):
+        with timed(times, f"{name}: agent, resume"):
             async with _around(statements, name, f"agent-{number}"):
                 await agents[name, "resume"].run(
                     message_history=history, deferred_tool_results=approvals(history)
@@ -154,10 +153,3 @@ async def _around(
         statements.begin(run)
     yield
     statements.settle(run)
-
-
-@contextmanager
-def _timed(times: dict[str, list[float]], name: str) -> Iterator[None]:
-    start = time.perf_counter()
-    yield
-    times[name].append(time.perf_counter() - start)

@@ -4,7 +4,6 @@ whatever else the machine does falls on both alike."""
 from __future__ import annotations
 
 import statistics
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -14,7 +13,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
 
 from benchmarks.bare import Bare, bare
-from benchmarks.turns import turns
+from benchmarks.turns import timed, turns
 from tests.races.savers import saver, wrapper
 
 
@@ -48,7 +47,7 @@ def measure(url: str, wrap: str, count: int, block: int) -> dict[str, float]:
                 _one_run(graphs[name], name, run, times)
                 runs.append((name, run))
             # In turns as well: a commit in a loop of commits finds every cache warm.
-            with _timed(times, "commit"):
+            with timed(times, "commit"):
                 statements.claim(str(number))
         # Apart, since what a refusal leaves to be cleared away would be the next resume's.
         for name, run in runs:
@@ -60,25 +59,25 @@ def measure(url: str, wrap: str, count: int, block: int) -> dict[str, float]:
 
 def _one_run(graph: Any, name: str, run: str, times: Times) -> None:
     config = {"configurable": {"thread_id": run}}
-    with _timed(times, f"{name}: new input"):
+    with timed(times, f"{name}: new input"):
         graph.invoke({}, config)
-    with _parts(times, name), _timed(times, f"{name}: resume"):
+    with _parts(times, name), timed(times, f"{name}: resume"):
         graph.invoke(Command(resume="yes"), config)
 
 
 def _looked_at_and_answered_again(graph: Any, name: str, run: str, times: Times) -> None:
     config = {"configurable": {"thread_id": run}}
-    with _timed(times, f"{name}: get_state"):
+    with timed(times, f"{name}: get_state"):
         graph.get_state(config)
     # A duplicate: whether it is refused is its gate's business.
-    with _timed(times, f"{name}: late duplicate"), suppress(Exception):
+    with timed(times, f"{name}: late duplicate"), suppress(Exception):
         graph.invoke(Command(resume="yes"), config)
 
 
 def _between(graph: Any, statements: Bare, run: str, times: Times) -> None:
     config = {"configurable": {"thread_id": run}}
     graph.invoke({}, config)
-    with _timed(times, "bare: resume"):
+    with timed(times, "bare: resume"):
         statements.read(run)
         statements.claim(run)
         graph.invoke(Command(resume="yes"), config)
@@ -91,12 +90,12 @@ def _claims(store: Any, times: Times, count: int) -> None:
 
     passages = Gate(store)
     for number in range(count):
-        with _timed(times, "claim and settle"), passages.passage(f"run-{number}", "p", "yes"):
+        with timed(times, "claim and settle"), passages.passage(f"run-{number}", "p", "yes"):
             pass
     with passages.passage("held", "p"):
         for _ in range(count):
             refused = passages.passage("held", "p")
-            with _timed(times, "refused: in progress"), suppress(ResumeRefused), refused:
+            with timed(times, "refused: in progress"), suppress(ResumeRefused), refused:
                 pass
 
 
@@ -120,7 +119,7 @@ def _watched(call: Callable[..., Any], name: str, times: Times) -> Callable[...,
         kind = name
         if name == "swap":
             kind = "swap to claim" if args[-1] else "swap to settle"
-        with _timed(times, f"store: {kind}"):
+        with timed(times, f"store: {kind}"):
             return call(*args)
 
     return watched
@@ -133,15 +132,6 @@ def _parts(times: Times, name: str) -> Iterator[None]:
     yield
     after = sum(len(values) for key, values in times.items() if key.startswith("store: "))
     times[f"{name}: statements / 1000"].append((after - before) / 1000)
-
-
-@contextmanager
-def _timed(times: Times, name: str) -> Iterator[None]:
-    start = time.perf_counter()
-    try:
-        yield
-    finally:
-        times[name].append(time.perf_counter() - start)
 
 
 def _graph(checkpointer: Any) -> Any:
