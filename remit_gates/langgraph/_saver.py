@@ -130,7 +130,7 @@ def _get_tuple(saver: Any, config: Any) -> Flow[Any] | None:
         again = entry.again if isinstance(entry, Entry) and conf.get("checkpoint_ns") else None
         return _nested(config, again) if again else None
     at = entry.loop if isinstance(entry, Entry) else None
-    if not isinstance(entry, Entry) or at is None or at.checkpointer is not saver:
+    if at is None or at.checkpointer is not saver:
         raise GateNotEngaged(
             f"A run of thread {conf['thread_id']!r} asks its gated saver for its checkpoint,"
             " but the gate's hook into LangGraph's loop did not run, so the run could not be"

@@ -25,14 +25,14 @@ from tests.jobs import forget_all
 from tests.races.graph import State, Update, config
 
 
+RUNS = 100_000
+GRAPH_RUNS = 2_000
+
+
 @pytest.fixture(autouse=True)
 def alone() -> None:
     """What another test has left to be done would be counted, whenever it is done."""
     forget_all()
-
-
-RUNS = 100_000
-GRAPH_RUNS = 2_000
 
 
 def ours() -> Counter[str]:
